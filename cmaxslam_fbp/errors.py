@@ -1,0 +1,37 @@
+"""The errors that a user can cause. Each carries one line: what is wrong, where, and what to do."""
+
+
+class CmaxSlamError(Exception):
+    """Root of all errors that the command line prints as one line, without a traceback."""
+
+
+class ConfigError(CmaxSlamError):
+    """A configuration file, preset name or `--set` option that cannot be used."""
+
+
+class RecordingError(CmaxSlamError):
+    """A recording that cannot be read, or whose contents cannot be right."""
+
+
+class CalibrationError(CmaxSlamError):
+    """A camera calibration that is missing or unusable."""
+
+
+class TrajectoryError(CmaxSlamError):
+    """A trajectory that cannot be read, or cannot be compared."""
+
+
+class SimulationError(CmaxSlamError):
+    """A simulation that was asked for something impossible."""
+
+
+class BinningError(CmaxSlamError, ValueError):
+    """A binning that does not exist, or input whose shape does not fit it."""
+
+
+class MissingExtraError(CmaxSlamError, ImportError):
+    """An optional library that the request needs and that is not installed."""
+
+
+class OutputError(CmaxSlamError):
+    """A file or folder that cannot be written."""

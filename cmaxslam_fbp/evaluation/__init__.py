@@ -1,0 +1,1 @@
+"""Alignment and errors of trajectories."""

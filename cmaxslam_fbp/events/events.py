@@ -1,0 +1,72 @@
+"""The one type for a piece of an event stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Events:
+    """N events as a struct of arrays, ordered by time.
+
+    Attributes
+    ----------
+    t_ns : (N,) int64
+        Event stamps in nanoseconds of the recording's own clock.
+    x, y : (N,) uint16
+        Pixel column (to the right) and row (down).
+    p : (N,) uint8
+        1 where the pixel became brighter, 0 where it became darker.
+    """
+
+    t_ns: npt.NDArray[np.int64]
+    x: npt.NDArray[np.uint16]
+    y: npt.NDArray[np.uint16]
+    p: npt.NDArray[np.uint8]
+
+    def __post_init__(self) -> None:
+        for name, dtype in (("t_ns", np.int64), ("x", np.uint16), ("y", np.uint16), ("p", np.uint8)):
+            column = getattr(self, name)
+            if column.dtype != dtype or column.shape != (len(self.t_ns),):
+                raise TypeError(
+                    f"Events.{name} is {column.dtype} {column.shape}; "
+                    f"expected {np.dtype(dtype)} ({len(self.t_ns)},)"
+                )
+
+    def __len__(self) -> int:
+        return len(self.t_ns)
+
+    def __getitem__(self, index: slice | npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Events:
+        """Select by a slice (a view), a mask or an index array (copies)."""
+        return Events(self.t_ns[index], self.x[index], self.y[index], self.p[index])
+
+    @staticmethod
+    def empty() -> Events:
+        """No events."""
+        return Events(
+            np.empty(0, np.int64), np.empty(0, np.uint16), np.empty(0, np.uint16), np.empty(0, np.uint8)
+        )
+
+    @staticmethod
+    def concatenate(pieces: Iterable[Events]) -> Events:
+        """Join pieces in the order given."""
+        pieces = list(pieces)
+        if not pieces:
+            return Events.empty()
+        if len(pieces) == 1:
+            return pieces[0]
+        return Events(
+            np.concatenate([piece.t_ns for piece in pieces]),
+            np.concatenate([piece.x for piece in pieces]),
+            np.concatenate([piece.y for piece in pieces]),
+            np.concatenate([piece.p for piece in pieces]),
+        )
+
+    def between(self, start_ns: int, end_ns: int) -> Events:
+        """Return the events of the half-open time range `start_ns <= t < end_ns`, as views."""
+        first, last = np.searchsorted(self.t_ns, [start_ns, end_ns], side="left")
+        return self[first:last]

@@ -1,0 +1,1 @@
+"""Functional backpropagation through the binning of events."""

@@ -1,0 +1,1 @@
+"""Rotations, cameras, projections."""

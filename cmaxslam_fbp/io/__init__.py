@@ -1,0 +1,1 @@
+"""Recordings, calibrations and trajectories as files."""

@@ -1,0 +1,1 @@
+"""Scenes, motions and the events that they cause."""

@@ -1,0 +1,43 @@
+"""Angular velocity over time, as samples: a gyroscope's, or a frontend's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cmaxslam_fbp.errors import TrajectoryError
+
+
+@dataclass(frozen=True, eq=False)
+class AngularVelocities:
+    """Samples of the body-frame angular velocity `omega_rad_s` (M, 3) at strictly increasing times `t_ns` (M,)."""
+
+    t_ns: npt.NDArray[np.int64]
+    omega_rad_s: npt.NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        if self.t_ns.dtype != np.int64 or self.omega_rad_s.shape != (len(self.t_ns), 3):
+            raise TypeError(
+                f"times {self.t_ns.dtype} {self.t_ns.shape} and velocities {self.omega_rad_s.shape} "
+                "do not fit together"
+            )
+        if (np.diff(self.t_ns) <= 0).any():
+            raise TrajectoryError("the times of angular velocities must increase")
+
+    def __len__(self) -> int:
+        return len(self.t_ns)
+
+    def at(self, t_ns: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the velocities (..., 3) at times within the samples, by a cubic spline (linear below four samples)."""
+        from scipy.interpolate import CubicSpline, interp1d
+
+        t = np.asarray(t_ns, np.int64)
+        if len(self) < 2 or (t.size and (t.min() < self.t_ns[0] or t.max() > self.t_ns[-1])):
+            raise TrajectoryError(
+                f"times reach outside the {len(self)} angular velocities; restrict them to those covered"
+            )
+        times = (self.t_ns - self.t_ns[0]).astype(np.float64)
+        curve = (CubicSpline if len(self) >= 4 else interp1d)(times, self.omega_rad_s, axis=0)
+        return np.asarray(curve((t - self.t_ns[0]).astype(np.float64)))

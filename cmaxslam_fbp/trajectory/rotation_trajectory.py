@@ -1,0 +1,149 @@
+"""Orientation over time, as samples with interpolation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.transform import Rotation, Slerp
+
+from cmaxslam_fbp.errors import TrajectoryError
+from cmaxslam_fbp.geometry.quaternion import to_pyquaternion
+
+if TYPE_CHECKING:
+    from pyquaternion import Quaternion
+
+FloatArray = npt.NDArray[np.float64]
+NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class RotationTrajectory:
+    """Samples of `R_wc` (camera to world) at strictly increasing times.
+
+    Attributes
+    ----------
+    t_ns : (M,) int64
+        Times in nanoseconds of the recording's own clock; at least two.
+    quaternions_xyzw : (M, 4) float64
+        Unit quaternions, stored in the order x y z w; normalised on construction.
+    """
+
+    t_ns: npt.NDArray[np.int64]
+    quaternions_xyzw: FloatArray
+
+    def __post_init__(self) -> None:
+        t_ns = np.asarray(self.t_ns)
+        quaternions = np.asarray(self.quaternions_xyzw, np.float64)
+        if t_ns.dtype != np.int64:
+            raise TypeError(f"trajectory times are int64 nanoseconds, not {t_ns.dtype}")
+        if t_ns.ndim != 1 or quaternions.shape != (len(t_ns), 4):
+            raise TypeError(f"times {t_ns.shape} and quaternions {quaternions.shape} do not fit together")
+        if len(t_ns) < 2:
+            raise TrajectoryError(f"a trajectory needs at least two poses, not {len(t_ns)}")
+        steps = np.diff(t_ns)
+        if (steps <= 0).any():
+            place = int(np.argmax(steps <= 0)) + 1
+            raise TrajectoryError(
+                f"the times of a trajectory must increase, but pose {place} is at {t_ns[place]} ns, "
+                f"{t_ns[place - 1]} ns before it: sort the poses and drop repeated ones"
+            )
+        norms = np.linalg.norm(quaternions, axis=1)
+        bad = ~(np.abs(norms - 1) < 1e-2)
+        if bad.any():
+            place = int(np.argmax(bad))
+            raise TrajectoryError(
+                f"pose {place} has the quaternion {quaternions[place].tolist()}, which is not of unit length: "
+                "check the columns (x y z w)"
+            )
+        object.__setattr__(self, "t_ns", t_ns)
+        object.__setattr__(self, "quaternions_xyzw", quaternions / norms[:, None])
+
+    @staticmethod
+    def from_rotations(t_ns: npt.NDArray[np.int64], rotations: Rotation) -> RotationTrajectory:
+        """Make a trajectory of scipy rotations."""
+        return RotationTrajectory(t_ns, rotations.as_quat())
+
+    def __len__(self) -> int:
+        return len(self.t_ns)
+
+    @property
+    def start_ns(self) -> int:
+        """Time of the first pose."""
+        return int(self.t_ns[0])
+
+    @property
+    def end_ns(self) -> int:
+        """Time of the last pose."""
+        return int(self.t_ns[-1])
+
+    @cached_property
+    def rotations(self) -> Rotation:
+        """The samples as scipy rotations."""
+        return Rotation.from_quat(self.quaternions_xyzw)
+
+    @cached_property
+    def _slerp(self) -> Slerp:
+        return Slerp(self._relative(self.t_ns), self.rotations)
+
+    @cached_property
+    def _segment_rates(self) -> tuple[FloatArray, FloatArray]:
+        """Mid-times (relative ns) and body rates of the M - 1 segments."""
+        times = self._relative(self.t_ns)
+        steps_s = np.diff(times) / NS_PER_S
+        rates = (self.rotations[:-1].inv() * self.rotations[1:]).as_rotvec() / steps_s[:, None]
+        return (times[:-1] + times[1:]) / 2, rates
+
+    def _relative(self, t_ns: npt.ArrayLike) -> FloatArray:
+        """Nanoseconds since the start: as floats these are exact for 104 days."""
+        return (np.asarray(t_ns, np.int64) - self.start_ns).astype(np.float64)
+
+    def covers(self, t_ns: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Tell which of the times lie within the trajectory, its ends included."""
+        t = np.asarray(t_ns, np.int64)
+        return (t >= self.start_ns) & (t <= self.end_ns)
+
+    def _require_covered(self, t_ns: npt.ArrayLike) -> None:
+        if not self.covers(t_ns).all():
+            t = np.asarray(t_ns, np.int64)
+            raise TrajectoryError(
+                f"times {t.min()} to {t.max()} ns reach outside the trajectory, "
+                f"which covers {self.start_ns} to {self.end_ns} ns"
+            )
+
+    def rotation_at(self, t_ns: npt.ArrayLike) -> Rotation:
+        """Return `R_wc` at a time or times (spherical linear interpolation)."""
+        self._require_covered(t_ns)
+        return self._slerp(self._relative(t_ns))
+
+    def quaternion_at(self, t_ns: int) -> Quaternion:
+        """Return `R_wc` at one time as a `pyquaternion.Quaternion`."""
+        return to_pyquaternion(self.rotation_at(t_ns).as_quat())
+
+    def angular_velocity_at(self, t_ns: npt.ArrayLike) -> FloatArray:
+        """Return the body-frame angular velocity (..., 3) in rad/s: `R(t + dt) = R(t) exp(omega dt)`.
+
+        The mean rates of the segments, which are second-order accurate at the segments' middles, are
+        interpolated linearly between the middles and continued along the line at both ends.
+        """
+        self._require_covered(t_ns)
+        middles, rates = self._segment_rates
+        times = self._relative(t_ns)
+        if len(middles) == 1:
+            return np.broadcast_to(rates[0], (*times.shape, 3)).copy()
+        left = np.clip(np.searchsorted(middles, times, side="right") - 1, 0, len(middles) - 2)
+        weight = ((times - middles[left]) / (middles[left + 1] - middles[left]))[..., None]
+        return (1 - weight) * rates[left] + weight * rates[left + 1]
+
+    def between(self, start_ns: int, end_ns: int) -> RotationTrajectory:
+        """Return the poses of the half-open time range `start_ns <= t < end_ns`."""
+        keep = (self.t_ns >= start_ns) & (self.t_ns < end_ns)
+        if keep.sum() < 2:
+            raise TrajectoryError(
+                f"fewer than two poses between {start_ns} and {end_ns} ns; "
+                f"the trajectory covers {self.start_ns} to {self.end_ns} ns"
+            )
+        return RotationTrajectory(self.t_ns[keep], self.quaternions_xyzw[keep])
