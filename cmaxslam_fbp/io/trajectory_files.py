@@ -1,0 +1,190 @@
+"""Text files of poses (TUM, ECD ground truth) or of inertial samples, one line per time.
+
+Times are parsed digit by digit: a Unix stamp keeps its nanoseconds, which a float64 of seconds would lose.
+"""
+
+from __future__ import annotations
+
+import os
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from cmaxslam_fbp.errors import OutputError, TrajectoryError
+from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+POSE_COLUMNS = ("t", "tx", "ty", "tz", "qx", "qy", "qz", "qw")
+IMU_COLUMNS = ("t", "ax", "ay", "az", "gx", "gy", "gz")
+
+_NS_PER_S = 1_000_000_000
+_LARGEST_NS = 2**62
+_UNIT_TOLERANCE = 1e-2  # what RotationTrajectory accepts: files with two decimals still pass
+
+
+def read_trajectory(path: str | os.PathLike[str]) -> RotationTrajectory:
+    """Read the orientations of a TUM file: lines `t tx ty tz qx qy qz qw`, `t` in seconds, `#` for comments.
+
+    The ECD's `groundtruth.txt` has the same columns. A line that repeats the one before it is dropped.
+    """
+    return parse_trajectory(_read_text(path), source=str(path))
+
+
+def read_imu(path: str | os.PathLike[str]) -> AngularVelocities:
+    """Read the gyroscope of an inertial text file: lines `t ax ay az gx gy gz`, in seconds and rad/s."""
+    return parse_imu(_read_text(path), source=str(path))
+
+
+def parse_trajectory(text: str, *, source: str) -> RotationTrajectory:
+    """Return the trajectory of the text of a TUM file; `source` names it in errors."""
+    t_ns, values, lines = _parse_samples(text, source, POSE_COLUMNS)
+    quaternions = values[:, 3:]
+    bad = np.abs(np.linalg.norm(quaternions, axis=1) - 1) >= _UNIT_TOLERANCE
+    if bad.any():
+        place = int(np.argmax(bad))
+        raise TrajectoryError(
+            f"{source}, line {lines[place]}: the quaternion {quaternions[place].tolist()} is not of unit "
+            f"length; the columns must be {' '.join(POSE_COLUMNS)}"
+        )
+    if len(t_ns) < 2:
+        raise TrajectoryError(f"{source}: only one pose; a trajectory needs at least two")
+    return RotationTrajectory(t_ns, quaternions)
+
+
+def parse_imu(text: str, *, source: str) -> AngularVelocities:
+    """Return the angular velocities of the text of an inertial file; `source` names it in errors."""
+    t_ns, values, _ = _parse_samples(text, source, IMU_COLUMNS)
+    return AngularVelocities(t_ns, values[:, 3:])
+
+
+def write_trajectory(path: str | os.PathLike[str], trajectory: RotationTrajectory) -> None:
+    """Write a TUM file: times with nine decimals (exact), zero translation, quaternions with twelve decimals.
+
+    The file appears whole or not at all: it is written beside its place and then moved there.
+    """
+    lines = ["# t tx ty tz qx qy qz qw (orientation only: the translation is zero)"]
+    for t_ns, (x, y, z, w) in zip(
+        trajectory.t_ns.tolist(), trajectory.quaternions_xyzw.tolist(), strict=True
+    ):
+        lines.append(f"{format_seconds(t_ns)} 0 0 0 {x:.12f} {y:.12f} {z:.12f} {w:.12f}")
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+        os.replace(temporary, target)
+    except OSError as error:
+        raise OutputError(
+            f"cannot write {target} ({error.strerror or error}); choose a folder that exists and is writable"
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def format_seconds(t_ns: int) -> str:
+    """Return nanoseconds as seconds with nine decimals, exactly."""
+    seconds, nanoseconds = divmod(abs(t_ns), _NS_PER_S)
+    return f"{'-' if t_ns < 0 else ''}{seconds}.{nanoseconds:09d}"
+
+
+def _read_text(path: str | os.PathLike[str]) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise TrajectoryError(f"{path}: no such file; check the path") from error
+    except OSError as error:
+        raise TrajectoryError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except UnicodeDecodeError as error:
+        raise TrajectoryError(f"{path}: is not a text file; give one with a line per sample") from error
+
+
+def _parse_samples(
+    text: str, source: str, columns: tuple[str, ...]
+) -> tuple[IntArray, FloatArray, list[int]]:
+    """Return times (N,), the other columns (N, C - 1) and the line number of each sample."""
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        row = line.partition("#")[0].split()
+        if not row:
+            continue
+        if len(row) != len(columns):
+            raise TrajectoryError(
+                f"{source}, line {number}: {len(row)} columns instead of {len(columns)}; "
+                f"write them as {' '.join(columns)}, separated by spaces"
+            )
+        rows.append(row)
+        lines.append(number)
+    if not rows:
+        raise TrajectoryError(f"{source}: holds no samples; write lines of {' '.join(columns)}")
+
+    t_ns = _parse_times([row[0] for row in rows], source, lines)
+    values = _parse_values([row[1:] for row in rows], source, lines)
+    return _drop_repeated(t_ns, values, source, lines)
+
+
+def _parse_times(stamps: list[str], source: str, lines: list[int]) -> IntArray:
+    """Return stamps in decimal seconds as nanoseconds, rounded to the nearest."""
+    t_ns = np.empty(len(stamps), np.int64)
+    for place, stamp in enumerate(stamps):
+        try:
+            # Decimals beyond the ninth are rounded; Decimal keeps 28 digits, a stamp has at most 19.
+            nanoseconds = int(Decimal(stamp).scaleb(9).to_integral_value())
+        except (ArithmeticError, ValueError) as error:
+            raise TrajectoryError(
+                f"{source}, line {lines[place]}: the time '{stamp}' is not a number; write seconds"
+            ) from error
+        if abs(nanoseconds) > _LARGEST_NS:
+            raise TrajectoryError(
+                f"{source}, line {lines[place]}: the time {stamp} is too large for seconds; "
+                "if the file counts in nanoseconds, divide by 1e9"
+            )
+        t_ns[place] = nanoseconds
+    return t_ns
+
+
+def _parse_values(rows: list[list[str]], source: str, lines: list[int]) -> FloatArray:
+    """Return the numbers (N, C) of the columns after the time, all finite."""
+    try:
+        values = np.array(rows, np.float64)
+        if np.isfinite(values).all():
+            return values
+    except ValueError:
+        pass
+    for row, line in zip(rows, lines, strict=True):
+        for token in row:
+            if not _is_finite(token):
+                raise TrajectoryError(
+                    f"{source}, line {line}: '{token}' is not a finite number; remove or correct the line"
+                )
+    raise AssertionError("a column that numpy cannot read holds only finite numbers")
+
+
+def _is_finite(token: str) -> bool:
+    try:
+        return bool(np.isfinite(float(token)))
+    except ValueError:
+        return False
+
+
+def _drop_repeated(
+    t_ns: IntArray, values: FloatArray, source: str, lines: list[int]
+) -> tuple[IntArray, FloatArray, list[int]]:
+    """Drop samples equal to the one before them, and require that the times of the others increase."""
+    repeated = np.zeros(len(t_ns), np.bool_)
+    repeated[1:] = (np.diff(t_ns) == 0) & (values[1:] == values[:-1]).all(axis=1)
+    keep = np.flatnonzero(~repeated)
+    kept_lines = [lines[place] for place in keep]
+    times = t_ns[keep]
+    falling = np.diff(times) <= 0
+    if falling.any():
+        place = int(np.argmax(falling)) + 1
+        earlier, later = format_seconds(int(times[place - 1])), format_seconds(int(times[place]))
+        raise TrajectoryError(
+            f"{source}, line {kept_lines[place]}: the time {later} does not come after {earlier} "
+            f"(line {kept_lines[place - 1]}); sort the lines by time and keep one per time"
+        )
+    return times, values[keep], kept_lines
