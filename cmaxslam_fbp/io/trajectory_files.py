@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.errors import OutputError, TrajectoryError
-from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
+from cmaxslam_fbp.trajectory import RotationTrajectory
+from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -34,8 +35,8 @@ def read_trajectory(path: str | os.PathLike[str]) -> RotationTrajectory:
     return parse_trajectory(_read_text(path), source=str(path))
 
 
-def read_imu(path: str | os.PathLike[str]) -> AngularVelocities:
-    """Read the gyroscope of an inertial text file: lines `t ax ay az gx gy gz`, in seconds and rad/s."""
+def read_imu(path: str | os.PathLike[str]) -> ImuSamples:
+    """Read an inertial text file: lines `t ax ay az gx gy gz`, in seconds, m/s^2 and rad/s."""
     return parse_imu(_read_text(path), source=str(path))
 
 
@@ -52,25 +53,23 @@ def parse_trajectory(text: str, *, source: str) -> RotationTrajectory:
         )
     if len(t_ns) < 2:
         raise TrajectoryError(f"{source}: only one pose; a trajectory needs at least two")
-    return RotationTrajectory(t_ns, quaternions)
+    return RotationTrajectory(t_ns, quaternions, values[:, :3])
 
 
-def parse_imu(text: str, *, source: str) -> AngularVelocities:
-    """Return the angular velocities of the text of an inertial file; `source` names it in errors."""
+def parse_imu(text: str, *, source: str) -> ImuSamples:
+    """Return the samples of the text of an inertial file; `source` names it in errors."""
     t_ns, values, _ = _parse_samples(text, source, IMU_COLUMNS)
-    return AngularVelocities(t_ns, values[:, 3:])
+    return ImuSamples(t_ns, values[:, 3:], values[:, :3])
 
 
 def write_trajectory(path: str | os.PathLike[str], trajectory: RotationTrajectory) -> None:
-    """Write a TUM file: times with nine decimals (exact), zero translation, quaternions with twelve decimals.
+    """Write a TUM file: times with nine decimals (exact), positions with nine, quaternions with twelve.
 
-    The file appears whole or not at all: it is written beside its place and then moved there.
+    Positions that are not known are written as zero. The file appears whole or not at all: it is written beside its
+    place and then moved there.
     """
-    lines = ["# t tx ty tz qx qy qz qw (orientation only: the translation is zero)"]
-    for t_ns, (x, y, z, w) in zip(
-        trajectory.t_ns.tolist(), trajectory.quaternions_xyzw.tolist(), strict=True
-    ):
-        lines.append(f"{format_seconds(t_ns)} 0 0 0 {x:.12f} {y:.12f} {z:.12f} {w:.12f}")
+    lines = ["# t tx ty tz qx qy qz qw" + (" (orientation only)" if trajectory.positions_m is None else "")]
+    lines += trajectory_lines(trajectory)
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
@@ -82,6 +81,25 @@ def write_trajectory(path: str | os.PathLike[str], trajectory: RotationTrajector
         ) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def trajectory_lines(trajectory: RotationTrajectory) -> list[str]:
+    """Return the lines of a TUM file, without line ends."""
+    positions = np.zeros((len(trajectory), 3)) if trajectory.positions_m is None else trajectory.positions_m
+    table = np.hstack([positions, trajectory.quaternions_xyzw]).tolist()
+    return [
+        f"{format_seconds(t_ns)} {px:.9f} {py:.9f} {pz:.9f} {x:.12f} {y:.12f} {z:.12f} {w:.12f}"
+        for t_ns, (px, py, pz, x, y, z, w) in zip(trajectory.t_ns.tolist(), table, strict=True)
+    ]
+
+
+def imu_lines(imu: ImuSamples) -> list[str]:
+    """Return the lines `t ax ay az gx gy gz` of an inertial text file, without line ends."""
+    table = np.hstack([imu.linear_acceleration_m_s2, imu.angular_velocity_rad_s]).tolist()
+    return [
+        f"{format_seconds(t_ns)} " + " ".join(f"{value:.9f}" for value in row)
+        for t_ns, row in zip(imu.t_ns.tolist(), table, strict=True)
+    ]
 
 
 def format_seconds(t_ns: int) -> str:

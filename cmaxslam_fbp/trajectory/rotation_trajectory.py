@@ -30,10 +30,13 @@ class RotationTrajectory:
         Times in nanoseconds of the recording's own clock; at least two.
     quaternions_xyzw : (M, 4) float64
         Unit quaternions, stored in the order x y z w; normalised on construction.
+    positions_m : (M, 3) float64, optional
+        Positions of the camera in the world, where the source has them; the rotation does not depend on them.
     """
 
     t_ns: npt.NDArray[np.int64]
     quaternions_xyzw: FloatArray
+    positions_m: FloatArray | None = None
 
     def __post_init__(self) -> None:
         t_ns = np.asarray(self.t_ns)
@@ -42,6 +45,8 @@ class RotationTrajectory:
             raise TypeError(f"trajectory times are int64 nanoseconds, not {t_ns.dtype}")
         if t_ns.ndim != 1 or quaternions.shape != (len(t_ns), 4):
             raise TypeError(f"times {t_ns.shape} and quaternions {quaternions.shape} do not fit together")
+        if self.positions_m is not None and self.positions_m.shape != (len(t_ns), 3):
+            raise TypeError(f"times {t_ns.shape} and positions {self.positions_m.shape} do not fit together")
         if len(t_ns) < 2:
             raise TrajectoryError(f"a trajectory needs at least two poses, not {len(t_ns)}")
         steps = np.diff(t_ns)
@@ -146,4 +151,5 @@ class RotationTrajectory:
                 f"fewer than two poses between {start_ns} and {end_ns} ns; "
                 f"the trajectory covers {self.start_ns} to {self.end_ns} ns"
             )
-        return RotationTrajectory(self.t_ns[keep], self.quaternions_xyzw[keep])
+        positions_m = None if self.positions_m is None else self.positions_m[keep]
+        return RotationTrajectory(self.t_ns[keep], self.quaternions_xyzw[keep], positions_m)

@@ -48,7 +48,7 @@ def test_columns_are_in_tum_order():
 
 
 def test_gyroscope_is_the_last_three_columns():
-    samples = parse_imu("0.015972 0.4 -9.9 -0.1 0.06 0.04 -0.02 \n0.016974 1 2 3 4 5 6 \n", source="f")
+    samples = parse_imu("0.015972 0.4 -9.9 -0.1 0.06 0.04 -0.02 \n0.016974 1 2 3 4 5 6 \n", source="f").gyroscope
     assert samples.t_ns.tolist() == [15_972_000, 16_974_000]
     assert samples.omega_rad_s.tolist() == [[0.06, 0.04, -0.02], [4, 5, 6]]
 
@@ -205,7 +205,7 @@ def test_the_ecd_ground_truth_and_imu_are_read():
     trajectory = read_trajectory(os.path.join(folder, "shapes_rotation_groundtruth.txt"))
     assert len(trajectory) == 11883
     assert trajectory.start_ns == 21_819_287
-    gyroscope = read_imu(os.path.join(folder, "shapes_rotation_imu.txt"))
+    gyroscope = read_imu(os.path.join(folder, "shapes_rotation_imu.txt")).gyroscope
     assert len(gyroscope) == 59667
     # Mean rates over 50 ms about the camera's own axes: the frame, the units and the clock are the same.
     times, half_ns = np.arange(5_000_000_000, 55_000_000_000, 10_000_000), 25_000_000

@@ -1,0 +1,24 @@
+"""The size of a sensor, and the events that cannot lie on it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cmaxslam_fbp.events.events import Events
+
+
+class SensorSize(NamedTuple):
+    """Width and height of a sensor in pixels."""
+
+    width: int
+    height: int
+
+    def __str__(self) -> str:
+        return f"{self.width} x {self.height}"
+
+
+def drop_outside(events: Events, size: SensorSize) -> Events:
+    """Return the events that lie on the sensor (the same object where all do)."""
+    if not len(events) or (events.x.max() < size.width and events.y.max() < size.height):
+        return events
+    return events[(events.x < size.width) & (events.y < size.height)]

@@ -1,0 +1,190 @@
+"""A recording in a ROS bag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cmaxslam_fbp.errors import CalibrationError, RecordingError
+from cmaxslam_fbp.events import Events, SensorSize
+from cmaxslam_fbp.events.ordering import Piece
+from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.io.calibration import distortion_model, read_sensor_size
+from cmaxslam_fbp.io.recording import NS_PER_S, Recording, RecordingOptions
+from cmaxslam_fbp.io.ros_bag import RosBag
+from cmaxslam_fbp.io.ros_messages import EVENT_ARRAY_TYPES
+from cmaxslam_fbp.trajectory import RotationTrajectory
+from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
+
+POSE_TYPES = ("geometry_msgs/msg/PoseStamped", "geometry_msgs/msg/TransformStamped")
+IMU_TYPES = ("sensor_msgs/msg/Imu",)
+CAMERA_INFO_TYPES = ("sensor_msgs/msg/CameraInfo",)
+
+_EVENTS_PER_CHUNK = 100_000  # small messages are joined up to this many events
+
+
+class BagRecording(Recording):
+    """A ROS 1 or ROS 2 bag with an `EventArray` topic."""
+
+    def __init__(self, path: Path, options: RecordingOptions) -> None:
+        self.path = path
+        self.options = options
+        with RosBag(path) as bag:
+            self._topics = bag.topics
+        self.events_topic = self._choose("event", EVENT_ARRAY_TYPES, options.events_topic, "--events-topic")
+
+    def _choose(self, what: str, types: tuple[str, ...], wanted: str | None, flag: str) -> str:
+        """Return the topic of one of the types: the wanted one, or the only one."""
+        candidates = [topic.name for topic in self._topics if topic.message_type in types]
+        if wanted in candidates:
+            return wanted
+        if wanted is not None:
+            there = (
+                f"its {what} topics are {', '.join(candidates)}" if candidates else f"it has no {what} topic"
+            )
+            raise RecordingError(f"{self.path} has no {what} topic {wanted}; {there}")
+        if len(candidates) == 1:
+            return candidates[0]
+        if candidates:
+            raise RecordingError(
+                f"{self.path} has several {what} topics; choose one with {flag}: {', '.join(candidates)}"
+            )
+        listed = ", ".join(f"{topic.name} ({topic.message_type})" for topic in self._topics) or "none"
+        raise RecordingError(
+            f"{self.path} has no {what} topic (a message of type {', '.join(types)}); its topics are: {listed}"
+        )
+
+    def _only(self, what: str, types: tuple[str, ...], wanted: str | None, flag: str) -> str | None:
+        """Return the topic of one of the types as `_choose` does, or None where there is none."""
+        if wanted is None and not any(topic.message_type in types for topic in self._topics):
+            return None
+        return self._choose(what, types, wanted, flag)
+
+    def topics(self) -> list[tuple[str, str, int]]:
+        """Return name, type and number of messages of each topic."""
+        return [(topic.name, topic.message_type, topic.messages) for topic in self._topics]
+
+    def _type(self, name: str) -> str:
+        return next(topic.message_type for topic in self._topics if topic.name == name)
+
+    @cached_property
+    def sensor_size(self) -> SensorSize:
+        """The size that the user gave, else that in the event messages, else in camera_info, else in the calibration."""
+        if self.options.sensor_size is not None:
+            return self.options.sensor_size
+        with RosBag(self.path) as bag:
+            for _, data in bag.messages(self.events_topic):
+                size, _ = bag.parse_events(data)
+                if min(size) > 0:
+                    return size
+                break
+        info = self._camera_info()
+        if info is not None and min(info.width, info.height) > 0:
+            return SensorSize(info.width, info.height)
+        if self.options.calibration is not None and (named := read_sensor_size(self.options.calibration)):
+            return named
+        raise RecordingError(
+            f"{self.path} does not tell the sensor's size in its messages: give it with --sensor-size WIDTHxHEIGHT"
+        )
+
+    def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
+        with RosBag(self.path) as bag:
+            joined: list[Events] = []
+            count = 0
+            first = 0
+            for number, (_, data) in enumerate(bag.messages(self.events_topic)):
+                _, events = bag.parse_events(data)
+                if not len(events):
+                    continue
+                if skip_before_ns is not None and max(events.t_ns[0], events.t_ns[-1]) < skip_before_ns:
+                    continue
+                if not joined:
+                    first = number
+                joined.append(events)
+                count += len(events)
+                if count >= _EVENTS_PER_CHUNK:
+                    yield Piece(Events.concatenate(joined), self._place(first, number))
+                    joined, count = [], 0
+            if joined:
+                yield Piece(Events.concatenate(joined), self._place(first, number))
+
+    def _place(self, first: int, last: int) -> str:
+        messages = f"message {first}" if first == last else f"messages {first} to {last}"
+        return f"{messages} on {self.events_topic} of {self.path}"
+
+    def _camera_info(self) -> Any | None:
+        """Return the first camera_info message; of several topics that beside the events' topic."""
+        topics = [
+            topic for topic in self._topics if topic.message_type in CAMERA_INFO_TYPES and topic.messages
+        ]
+        if not topics:
+            return None
+        namespace = self.events_topic.rsplit("/", 1)[0]
+        topics.sort(key=lambda topic: not topic.name.startswith(namespace + "/"))
+        with RosBag(self.path) as bag:
+            _, data = next(bag.messages(topics[0].name))
+            return bag.deserialize(data, topics[0].message_type)
+
+    def _own_calibration(self) -> Camera | None:
+        info = self._camera_info()
+        if info is None:
+            return None
+        # ROS 1 writes these fields in capitals.
+        K = np.array(info.K if hasattr(info, "K") else info.k, float).reshape(3, 3)
+        if K[0, 0] == 0:  # ROS's sign of an uncalibrated camera
+            return None
+        if (info.width, info.height) not in (self.sensor_size, (0, 0)):
+            raise CalibrationError(
+                f"{self.path}: camera_info is for {info.width} x {info.height} pixels, "
+                f"but the events are of a sensor of {self.sensor_size}: give the right calibration with --calib"
+            )
+        distortion = tuple(float(c) for c in (info.D if hasattr(info, "D") else info.d))
+        model = distortion_model(info.distortion_model)
+        return Camera(*self.sensor_size, K[0, 0], K[1, 1], K[0, 2], K[1, 2], distortion, model)
+
+    def _poses(self) -> RotationTrajectory | None:
+        topic = self._only("pose", POSE_TYPES, self.options.poses_topic, "--poses-topic")
+        if topic is None:
+            return None
+        stamps, rows = [], []
+        with RosBag(self.path) as bag:
+            kind = self._type(topic)
+            for _, data in bag.messages(topic):
+                message = bag.deserialize(data, kind)
+                stamps.append(_stamp_ns(message))
+                if kind.endswith("PoseStamped"):
+                    position, turn = message.pose.position, message.pose.orientation
+                else:
+                    position, turn = message.transform.translation, message.transform.rotation
+                rows.append((position.x, position.y, position.z, turn.x, turn.y, turn.z, turn.w))
+        if len(rows) < 2:
+            return None
+        # Poses are compared by their own stamps: of equal ones the first counts.
+        t_ns, first = np.unique(np.array(stamps, np.int64), return_index=True)
+        table = np.array(rows)[first]
+        return RotationTrajectory(t_ns, table[:, 3:], table[:, :3])
+
+    def _imu(self) -> ImuSamples | None:
+        topic = self._only("IMU", IMU_TYPES, self.options.imu_topic, "--imu-topic")
+        if topic is None:
+            return None
+        stamps, rows = [], []
+        with RosBag(self.path) as bag:
+            for _, data in bag.messages(topic):
+                message = bag.deserialize(data, IMU_TYPES[0])
+                stamps.append(_stamp_ns(message))
+                rate, force = message.angular_velocity, message.linear_acceleration
+                rows.append((rate.x, rate.y, rate.z, force.x, force.y, force.z))
+        if not rows:
+            return None
+        table = np.array(rows)
+        return ImuSamples(np.array(stamps, np.int64), table[:, :3], table[:, 3:])
+
+
+def _stamp_ns(message: object) -> int:
+    stamp = message.header.stamp  # type: ignore[attr-defined]
+    return int(stamp.sec) * NS_PER_S + int(stamp.nanosec)

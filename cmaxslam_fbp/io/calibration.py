@@ -1,0 +1,143 @@
+"""Camera calibrations as files: the ECD's `calib.txt`, and OpenCV, ROS and Kalibr YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cmaxslam_fbp.errors import CalibrationError
+from cmaxslam_fbp.events import SensorSize
+from cmaxslam_fbp.geometry.camera import Camera, DistortionModel
+
+# The names that the formats give to the two models.
+_MODELS: dict[str, DistortionModel] = {
+    "plumb_bob": "plumb_bob",
+    "radtan": "plumb_bob",
+    "rational_polynomial": "plumb_bob",  # with no more than five coefficients that are not zero
+    "none": "plumb_bob",
+    "": "plumb_bob",
+    "equidistant": "equidistant",
+    "fisheye": "equidistant",
+    "kannala_brandt": "equidistant",
+}
+
+
+def distortion_model(name: str) -> DistortionModel:
+    """Return our name of a distortion model that a file names."""
+    try:
+        return _MODELS[name.strip().lower()]
+    except KeyError:
+        raise CalibrationError(
+            f"the distortion model {name!r} is not supported; plumb_bob (radtan) and equidistant are"
+        ) from None
+
+
+def parse_ecd_calibration(text: str, size: SensorSize, source: str) -> Camera:
+    """Return the camera of an ECD `calib.txt`: `fx fy cx cy k1 k2 p1 p2 k3` (which does not tell the sensor's size)."""
+    try:
+        numbers = [float(word) for word in text.split()]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in (4, 8, 9):
+        raise CalibrationError(
+            f"{source} is not an ECD calibration: expected the numbers fx fy cx cy k1 k2 p1 p2 k3"
+        )
+    fx, fy, cx, cy, *distortion = numbers
+    return Camera(size.width, size.height, fx, fy, cx, cy, tuple(distortion))
+
+
+def read_calibration(path: Path, size: SensorSize) -> Camera:
+    """Read a calibration file of any of the known formats; `size` is the size of the recording's sensor."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CalibrationError(f"the calibration {path} cannot be read: {error}") from None
+    if path.suffix.lower() not in {".yaml", ".yml"}:
+        return parse_ecd_calibration(text, size, str(path))
+    camera = _parse_yaml(text, str(path), size)
+    if (camera.width, camera.height) != size:
+        raise CalibrationError(
+            f"{path} calibrates a sensor of {camera.width} x {camera.height} pixels, but the recording's has {size}"
+        )
+    return camera
+
+
+def read_sensor_size(path: Path) -> SensorSize | None:
+    """Return the sensor size that a calibration file names, or None where its format has none."""
+    if path.suffix.lower() not in {".yaml", ".yml"}:
+        return None
+    try:
+        camera = _parse_yaml(path.read_text(), str(path), None)
+    except (OSError, UnicodeDecodeError) as error:
+        raise CalibrationError(f"the calibration {path} cannot be read: {error}") from None
+    return SensorSize(camera.width, camera.height)
+
+
+def _parse_yaml(text: str, source: str, size: SensorSize | None) -> Camera:
+    document = _load_yaml(text, source)
+    try:
+        if "camera_matrix" in document:
+            return _opencv(document, source, size)
+        name = next((n for n in ("cam0", "cam1") if n in document), None)
+        kalibr = document[name] if name else document
+        if "intrinsics" in kalibr:
+            return _kalibr(kalibr, source, size)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise CalibrationError(f"{source} is not a complete calibration: {error!r}") from None
+    raise CalibrationError(
+        f"{source} is neither an OpenCV or ROS calibration (camera_matrix) nor a Kalibr one (cam0: intrinsics)"
+    )
+
+
+def _load_yaml(text: str, source: str) -> dict[str, Any]:
+    """Load YAML, OpenCV's own dialect included: a `%YAML:1.0` line and `!!opencv-matrix` tags."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.add_constructor(
+        "tag:yaml.org,2002:opencv-matrix",
+        lambda loader, node: loader.construct_mapping(node, deep=True),  # type: ignore[arg-type]
+    )
+    if text.startswith("%YAML:"):
+        text = text.split("\n", 1)[1]
+    try:
+        document = yaml.load(text, Loader)
+    except yaml.YAMLError as error:
+        raise CalibrationError(f"{source} is not valid YAML: {str(error).splitlines()[0]}") from None
+    if not isinstance(document, dict):
+        raise CalibrationError(f"{source} is not a calibration: expected named values")
+    return document
+
+
+def _size(width: Any, height: Any, size: SensorSize | None, source: str) -> SensorSize:
+    if width is not None and height is not None:
+        return SensorSize(int(width), int(height))
+    if size is None:
+        raise CalibrationError(f"{source} does not name the sensor's size: give it with --sensor-size")
+    return size
+
+
+def _opencv(document: dict[str, Any], source: str, size: SensorSize | None) -> Camera:
+    K = np.array(document["camera_matrix"]["data"], float).reshape(3, 3)
+    coefficients = (
+        document.get("distortion_coefficients") or document.get("distortion_coeffs") or {"data": []}
+    )
+    width, height = _size(document.get("image_width"), document.get("image_height"), size, source)
+    model = distortion_model(str(document.get("distortion_model", "")))
+    distortion = tuple(np.array(coefficients["data"], float).reshape(-1).tolist())
+    return Camera(width, height, K[0, 0], K[1, 1], K[0, 2], K[1, 2], distortion, model)
+
+
+def _kalibr(document: dict[str, Any], source: str, size: SensorSize | None) -> Camera:
+    if (camera_model := document.get("camera_model", "pinhole")) != "pinhole":
+        raise CalibrationError(f"{source} has the camera model {camera_model!r}; only pinhole is supported")
+    fx, fy, cx, cy = (float(number) for number in document["intrinsics"])
+    width, height = _size(*document.get("resolution", (None, None)), size, source)
+    model = distortion_model(str(document.get("distortion_model", "")))
+    return Camera(
+        width, height, fx, fy, cx, cy, tuple(float(c) for c in document.get("distortion_coeffs", ())), model
+    )

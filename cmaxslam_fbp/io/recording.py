@@ -1,0 +1,165 @@
+"""What every recording gives, whatever file it lies in."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from cmaxslam_fbp.errors import CalibrationError, RecordingError
+from cmaxslam_fbp.events import Defects, Events, SensorSize
+from cmaxslam_fbp.events.ordering import MAX_JUMP_BACK_NS, Piece, restore_order
+from cmaxslam_fbp.events.sensor import drop_outside
+from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
+from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
+
+NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class RecordingOptions:
+    """What a user says about a recording where it cannot tell by itself."""
+
+    events_topic: str | None = None
+    poses_topic: str | None = None
+    imu_topic: str | None = None
+    calibration: Path | None = None
+    sensor_size: SensorSize | None = None
+
+
+@dataclass
+class EventStream:
+    """One pass over the events of a recording: an iterator of `Events`, and what it had to mend so far."""
+
+    chunks: Iterator[Events]
+    defects: Defects = field(default_factory=Defects)
+
+    def __iter__(self) -> Iterator[Events]:
+        return self.chunks
+
+    def __next__(self) -> Events:
+        return next(self.chunks)
+
+
+class Recording(ABC):
+    """Events, sensor, calibration, and reference motion where there is any.
+
+    Time is the recording's own clock in int64 nanoseconds; `start_s` and `duration_s` count from the first event.
+    """
+
+    path: Path
+    options: RecordingOptions
+
+    @abstractmethod
+    def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
+        """Yield the events as they lie in the file; those before `skip_before_ns` may be left out."""
+
+    @property
+    @abstractmethod
+    def sensor_size(self) -> SensorSize:
+        """Width and height of the sensor in pixels."""
+
+    @abstractmethod
+    def _own_calibration(self) -> Camera | None:
+        """Return the calibration that the recording holds, if any."""
+
+    def _poses(self) -> RotationTrajectory | None:
+        """Read the reference poses."""
+        return None
+
+    def _imu(self) -> ImuSamples | None:
+        """Read the inertial measurements."""
+        return None
+
+    def topics(self) -> list[tuple[str, str, int]]:
+        """Return name, type and number of messages of each part of the recording."""
+        return []
+
+    @cached_property
+    def camera(self) -> Camera | None:
+        """The calibrated camera, or None: that of `options.calibration` first, else the recording's own."""
+        if self.options.calibration is not None:
+            from cmaxslam_fbp.io.calibration import read_calibration
+
+            return read_calibration(self.options.calibration, self.sensor_size)
+        return self._own_calibration()
+
+    def require_camera(self) -> Camera:
+        """Return the calibrated camera; a `CalibrationError` where there is none."""
+        if self.camera is None:
+            raise CalibrationError(
+                f"{self.path} has no calibration: give one with --calib "
+                "(an ECD calib.txt, or an OpenCV, ROS or Kalibr YAML file)"
+            )
+        return self.camera
+
+    @cached_property
+    def ground_truth(self) -> RotationTrajectory | None:
+        """The reference orientation, camera to world, or None."""
+        return self._poses()
+
+    @cached_property
+    def imu(self) -> ImuSamples | None:
+        """The inertial measurements, or None."""
+        return self._imu()
+
+    @property
+    def gyroscope(self) -> AngularVelocities | None:
+        """The gyroscope's angular velocities, or None."""
+        return None if self.imu is None else self.imu.gyroscope
+
+    @cached_property
+    def start_ns(self) -> int:
+        """Stamp of the first event on the sensor."""
+        for chunk in self._ordered(Defects(), None):
+            return int(chunk.t_ns[0])
+        raise RecordingError(f"{self.path} has no events")
+
+    def _ordered(self, defects: Defects, skip_before_ns: int | None) -> Iterator[Events]:
+        size = self.sensor_size
+        for events in restore_order(self._pieces(skip_before_ns), defects):
+            inside = drop_outside(events, size)
+            defects.outside_sensor += len(events) - len(inside)
+            if len(inside):
+                yield inside
+
+    def chunks(self, start_s: float | None = None, duration_s: float | None = None) -> EventStream:
+        """Return a pass over the events of the half-open range `[start_s, start_s + duration_s)`, ordered by time.
+
+        An empty range is a `RecordingError`, raised when the pass ends without an event.
+        """
+        if start_s is not None and not start_s >= 0:
+            raise RecordingError(f"the start must be 0 s or later, not {start_s} s")
+        if duration_s is not None and not duration_s > 0:
+            raise RecordingError(f"the duration must be positive, not {duration_s} s")
+        defects = Defects()
+        return EventStream(self._range(start_s, duration_s, defects), defects)
+
+    def _range(self, start_s: float | None, duration_s: float | None, defects: Defects) -> Iterator[Events]:
+        limited = start_s is not None or duration_s is not None
+        first_ns = self.start_ns + round((start_s or 0.0) * NS_PER_S) if limited else None
+        end_ns = first_ns + round(duration_s * NS_PER_S) if first_ns is not None and duration_s else None
+        found = False
+        last_ns: int | None = None
+        skip_ns = None if not start_s or first_ns is None else first_ns - MAX_JUMP_BACK_NS
+        for events in self._ordered(defects, skip_ns):
+            last_ns = int(events.t_ns[-1])
+            past_end = end_ns is not None and events.t_ns[0] >= end_ns
+            if first_ns is not None and not past_end:
+                events = events.between(first_ns, last_ns + 1 if end_ns is None else end_ns)
+            if past_end:
+                break
+            if len(events):
+                found = True
+                yield events
+        if not found:
+            if not limited:
+                raise RecordingError(f"{self.path} has no events on its sensor of {self.sensor_size} pixels")
+            raise RecordingError(
+                f"no events of {self.path} lie between {start_s or 0.0:g} s and "
+                f"{'the end' if duration_s is None else f'{(start_s or 0.0) + duration_s:g} s'} after the first one"
+                + (f"; the last one comes at {(last_ns - self.start_ns) / NS_PER_S:.6f} s" if last_ns else "")
+            )

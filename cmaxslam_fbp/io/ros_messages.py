@@ -1,0 +1,111 @@
+"""The bytes of `EventArray` messages: ROS 1 and ROS 2 (CDR), read and written without a step per event.
+
+Both hold the same fields: `Header header; uint32 height; uint32 width; Event[] events`, and an `Event` is
+`uint16 x; uint16 y; time ts; bool polarity`. ROS 1 packs them: 13 bytes an event. CDR aligns every number to its
+own size, counted from the end of the four-byte encapsulation header, so that the events lie 16 bytes apart, but the first
+one's `x` and `y` stand two bytes later than the others': there the four-byte time needs no padding before it.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from cmaxslam_fbp.errors import RecordingError
+from cmaxslam_fbp.events import Events, SensorSize
+
+NS_PER_S = 1_000_000_000
+
+# Packages that define the same EventArray.
+EVENT_ARRAY_TYPES = tuple(
+    f"{package}/msg/EventArray" for package in ("dvs_msgs", "dv_ros_msgs", "prophesee_event_msgs")
+)
+
+EVENT_DEFINITION = "uint16 x\nuint16 y\ntime ts\nbool polarity\n"
+EVENT_ARRAY_DEFINITION = "std_msgs/Header header\nuint32 height\nuint32 width\n{package}/Event[] events\n"
+
+_ROS1_EVENT = np.dtype([("x", "<u2"), ("y", "<u2"), ("s", "<u4"), ("ns", "<u4"), ("p", "u1")])
+
+
+def parse_ros1(data: bytes) -> tuple[SensorSize, Events]:
+    """Return the sensor size and the events of a serialised ROS 1 `EventArray`, in the order of the message."""
+    try:
+        (name_length,) = struct.unpack_from("<I", data, 12)
+        height, width, count = struct.unpack_from("<III", data, 16 + name_length)
+    except struct.error:
+        raise RecordingError(f"an event message of {len(data)} bytes is too short for its header") from None
+    start = 28 + name_length
+    if len(data) != start + 13 * count:
+        raise RecordingError(
+            f"an event message has {len(data)} bytes, but {count} events take {start + 13 * count}: "
+            "the message is cut, or its type is not an EventArray of 13 bytes an event"
+        )
+    records = np.frombuffer(data, _ROS1_EVENT, count, start)
+    return SensorSize(width, height), _to_events(*(records[field] for field in _ROS1_EVENT.fields))
+
+
+def parse_cdr(data: bytes) -> tuple[SensorSize, Events]:
+    """Return the sensor size and the events of a CDR-serialised ROS 2 `EventArray`, in the order of the message."""
+    if len(data) < 4 or data[0] != 0 or data[1] not in (0, 1):
+        raise RecordingError("an event message does not start with a plain CDR header")
+    order = "<" if data[1] == 1 else ">"
+    try:
+        (name_length,) = struct.unpack_from(f"{order}I", data, 12)
+        sizes_at = 16 + name_length + (-name_length) % 4
+        height, width, count = struct.unpack_from(f"{order}III", data, sizes_at)
+    except struct.error:
+        raise RecordingError(f"an event message of {len(data)} bytes is too short for its header") from None
+    start = sizes_at + 12
+    end = start + (16 * count - 3 if count else 0)
+    # Writers may pad the end of a message to a multiple of four bytes.
+    if not end <= len(data) < end + 4:
+        raise RecordingError(
+            f"an event message has {len(data)} bytes, but {count} events take {end}: "
+            "the message is cut, or its type is not a plain EventArray"
+        )
+    if count == 0:
+        return SensorSize(width, height), Events.empty()
+    x, y, seconds, nanoseconds, polarity = (
+        np.ndarray(count, dtype, data, start + offset, 16)
+        for dtype, offset in (
+            (f"{order}u2", -2),
+            (f"{order}u2", 0),
+            (f"{order}i4", 4),
+            (f"{order}u4", 8),
+            ("u1", 12),
+        )
+    )
+    x, y = x.astype(np.uint16), y.astype(np.uint16)
+    x[0], y[0] = struct.unpack_from(f"{order}HH", data, start)
+    return SensorSize(width, height), _to_events(x, y, seconds, nanoseconds, polarity)
+
+
+def _to_events(
+    x: np.ndarray, y: np.ndarray, seconds: np.ndarray, nanoseconds: np.ndarray, polarity: np.ndarray
+) -> Events:
+    """Make contiguous columns of strided fields."""
+    if len(x) == 0:
+        return Events.empty()
+    t_ns = nanoseconds.astype(np.int64)
+    first = int(seconds[0])
+    if (seconds == first).all():
+        t_ns += first * NS_PER_S
+    else:
+        t_ns += seconds.astype(np.int64) * NS_PER_S
+    return Events(t_ns, x.astype(np.uint16), y.astype(np.uint16), (polarity != 0).view(np.uint8))
+
+
+def serialize_ros1(
+    events: Events, size: SensorSize, stamp_ns: int, sequence: int, frame_id: str = ""
+) -> bytes:
+    """Return the bytes of a ROS 1 `EventArray`."""
+    name = frame_id.encode()
+    header = struct.pack("<IIII", sequence, *divmod(stamp_ns, NS_PER_S), len(name)) + name
+    header += struct.pack("<III", size.height, size.width, len(events))
+    records = np.empty(len(events), _ROS1_EVENT)
+    records["x"], records["y"], records["p"] = events.x, events.y, events.p
+    seconds = events.t_ns // NS_PER_S
+    records["s"] = seconds
+    records["ns"] = events.t_ns - seconds * NS_PER_S
+    return header + records.tobytes()
