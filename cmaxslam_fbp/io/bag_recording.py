@@ -43,9 +43,7 @@ class BagRecording(Recording):
         if wanted in candidates:
             return wanted
         if wanted is not None:
-            there = (
-                f"its {what} topics are {', '.join(candidates)}" if candidates else f"it has no {what} topic"
-            )
+            there = f"its {what} topics are {', '.join(candidates)}" if candidates else f"it has no {what} topic"
             raise RecordingError(f"{self.path} has no {what} topic {wanted}; {there}")
         if len(candidates) == 1:
             return candidates[0]
@@ -73,7 +71,7 @@ class BagRecording(Recording):
 
     @cached_property
     def sensor_size(self) -> SensorSize:
-        """The size that the user gave, else that in the event messages, else in camera_info, else in the calibration."""
+        """The size that the user gave, else that of the event messages, of camera_info, or of the calibration."""
         if self.options.sensor_size is not None:
             return self.options.sensor_size
         with RosBag(self.path) as bag:
@@ -118,9 +116,7 @@ class BagRecording(Recording):
 
     def _camera_info(self) -> Any | None:
         """Return the first camera_info message; of several topics that beside the events' topic."""
-        topics = [
-            topic for topic in self._topics if topic.message_type in CAMERA_INFO_TYPES and topic.messages
-        ]
+        topics = [topic for topic in self._topics if topic.message_type in CAMERA_INFO_TYPES and topic.messages]
         if not topics:
             return None
         namespace = self.events_topic.rsplit("/", 1)[0]

@@ -41,9 +41,7 @@ def parse_ecd_calibration(text: str, size: SensorSize, source: str) -> Camera:
     except ValueError:
         numbers = []
     if len(numbers) not in (4, 8, 9):
-        raise CalibrationError(
-            f"{source} is not an ECD calibration: expected the numbers fx fy cx cy k1 k2 p1 p2 k3"
-        )
+        raise CalibrationError(f"{source} is not an ECD calibration: expected the numbers fx fy cx cy k1 k2 p1 p2 k3")
     fx, fy, cx, cy, *distortion = numbers
     return Camera(size.width, size.height, fx, fy, cx, cy, tuple(distortion))
 
@@ -56,7 +54,7 @@ def read_calibration(path: Path, size: SensorSize) -> Camera:
         raise CalibrationError(f"the calibration {path} cannot be read: {error}") from None
     if path.suffix.lower() not in {".yaml", ".yml"}:
         return parse_ecd_calibration(text, size, str(path))
-    camera = _parse_yaml(text, str(path), size)
+    camera = parse_yaml_calibration(text, str(path), size)
     if (camera.width, camera.height) != size:
         raise CalibrationError(
             f"{path} calibrates a sensor of {camera.width} x {camera.height} pixels, but the recording's has {size}"
@@ -69,13 +67,14 @@ def read_sensor_size(path: Path) -> SensorSize | None:
     if path.suffix.lower() not in {".yaml", ".yml"}:
         return None
     try:
-        camera = _parse_yaml(path.read_text(), str(path), None)
+        camera = parse_yaml_calibration(path.read_text(), str(path), None)
     except (OSError, UnicodeDecodeError) as error:
         raise CalibrationError(f"the calibration {path} cannot be read: {error}") from None
     return SensorSize(camera.width, camera.height)
 
 
-def _parse_yaml(text: str, source: str, size: SensorSize | None) -> Camera:
+def parse_yaml_calibration(text: str, source: str, size: SensorSize | None) -> Camera:
+    """Return the camera of an OpenCV, ROS or Kalibr YAML text; `size` is for those that do not tell it."""
     document = _load_yaml(text, source)
     try:
         if "camera_matrix" in document:
@@ -89,6 +88,25 @@ def _parse_yaml(text: str, source: str, size: SensorSize | None) -> Camera:
     raise CalibrationError(
         f"{source} is neither an OpenCV or ROS calibration (camera_matrix) nor a Kalibr one (cam0: intrinsics)"
     )
+
+
+def format_ros_yaml(camera: Camera) -> str:
+    """Return a calibration in the YAML of ROS's camera_info files."""
+    import yaml
+
+    document = {
+        "image_width": camera.width,
+        "image_height": camera.height,
+        "camera_matrix": {"rows": 3, "cols": 3, "data": camera.matrix.reshape(-1).tolist()},
+        "distortion_model": camera.distortion_model,
+        "distortion_coefficients": {"rows": 1, "cols": len(camera.distortion), "data": list(camera.distortion)},
+    }
+    return yaml.safe_dump(document, sort_keys=False, default_flow_style=None)
+
+
+def format_ecd_calibration(camera: Camera) -> str:
+    """Return a calibration as the line `fx fy cx cy k1 k2 p1 p2 k3`."""
+    return " ".join(repr(float(c)) for c in (camera.fx, camera.fy, camera.cx, camera.cy, *camera.distortion)) + "\n"
 
 
 def _load_yaml(text: str, source: str) -> dict[str, Any]:
@@ -123,9 +141,7 @@ def _size(width: Any, height: Any, size: SensorSize | None, source: str) -> Sens
 
 def _opencv(document: dict[str, Any], source: str, size: SensorSize | None) -> Camera:
     K = np.array(document["camera_matrix"]["data"], float).reshape(3, 3)
-    coefficients = (
-        document.get("distortion_coefficients") or document.get("distortion_coeffs") or {"data": []}
-    )
+    coefficients = document.get("distortion_coefficients") or document.get("distortion_coeffs") or {"data": []}
     width, height = _size(document.get("image_width"), document.get("image_height"), size, source)
     model = distortion_model(str(document.get("distortion_model", "")))
     distortion = tuple(np.array(coefficients["data"], float).reshape(-1).tolist())
@@ -136,8 +152,7 @@ def _kalibr(document: dict[str, Any], source: str, size: SensorSize | None) -> C
     if (camera_model := document.get("camera_model", "pinhole")) != "pinhole":
         raise CalibrationError(f"{source} has the camera model {camera_model!r}; only pinhole is supported")
     fx, fy, cx, cy = (float(number) for number in document["intrinsics"])
-    width, height = _size(*document.get("resolution", (None, None)), size, source)
+    wide, high = document.get("resolution", (None, None))
+    width, height = _size(wide, high, size, source)
     model = distortion_model(str(document.get("distortion_model", "")))
-    return Camera(
-        width, height, fx, fy, cx, cy, tuple(float(c) for c in document.get("distortion_coeffs", ())), model
-    )
+    return Camera(width, height, fx, fy, cx, cy, tuple(float(c) for c in document.get("distortion_coeffs", ())), model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -163,3 +164,11 @@ class Recording(ABC):
                 f"{'the end' if duration_s is None else f'{(start_s or 0.0) + duration_s:g} s'} after the first one"
                 + (f"; the last one comes at {(last_ns - self.start_ns) / NS_PER_S:.6f} s" if last_ns else "")
             )
+
+    def convert(
+        self, path: str | os.PathLike[str], *, start_s: float | None = None, duration_s: float | None = None
+    ) -> int:
+        """Write the recording, or a range of it, as a bag, text or npz, by the path's ending; return the event count."""
+        from cmaxslam_fbp.io.writing import write_recording
+
+        return write_recording(self, self.chunks(start_s, duration_s), Path(path)).events

@@ -141,9 +141,7 @@ class Ros1BagWriter:
         self._typestore.register(
             {
                 **get_types_from_msg(EVENT_DEFINITION, "dvs_msgs/msg/Event"),
-                **get_types_from_msg(
-                    EVENT_ARRAY_DEFINITION.format(package="dvs_msgs"), "dvs_msgs/msg/EventArray"
-                ),
+                **get_types_from_msg(EVENT_ARRAY_DEFINITION.format(package="dvs_msgs"), "dvs_msgs/msg/EventArray"),
             }
         )
         self._writer = Writer(path)
@@ -167,9 +165,7 @@ class Ros1BagWriter:
     def write(self, topic: str, message_type: str, stamp_ns: int, message: Any) -> None:
         """Append a message, serialised (bytes) or not."""
         if topic not in self._connections:
-            self._connections[topic] = self._writer.add_connection(
-                topic, message_type, typestore=self._typestore
-            )
+            self._connections[topic] = self._writer.add_connection(topic, message_type, typestore=self._typestore)
         if not isinstance(message, bytes):
             message = self._typestore.serialize_ros1(message, message_type)
         self._writer.write(self._connections[topic], stamp_ns, message)

@@ -1,9 +1,9 @@
 """The bytes of `EventArray` messages: ROS 1 and ROS 2 (CDR), read and written without a step per event.
 
 Both hold the same fields: `Header header; uint32 height; uint32 width; Event[] events`, and an `Event` is
-`uint16 x; uint16 y; time ts; bool polarity`. ROS 1 packs them: 13 bytes an event. CDR aligns every number to its
-own size, counted from the end of the four-byte encapsulation header, so that the events lie 16 bytes apart, but the first
-one's `x` and `y` stand two bytes later than the others': there the four-byte time needs no padding before it.
+`uint16 x; uint16 y; time ts; bool polarity`. ROS 1 packs them: 13 bytes an event. CDR aligns every number to its own
+size, counted from the end of the four-byte encapsulation header: the events lie 16 bytes apart, but the first one's `x`
+and `y` stand two bytes later than the others', because there the four-byte time needs no padding before it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def parse_ros1(data: bytes) -> tuple[SensorSize, Events]:
             "the message is cut, or its type is not an EventArray of 13 bytes an event"
         )
     records = np.frombuffer(data, _ROS1_EVENT, count, start)
-    return SensorSize(width, height), _to_events(*(records[field] for field in _ROS1_EVENT.fields))
+    return SensorSize(width, height), _to_events(*(records[field] for field in ("x", "y", "s", "ns", "p")))
 
 
 def parse_cdr(data: bytes) -> tuple[SensorSize, Events]:
@@ -96,9 +96,7 @@ def _to_events(
     return Events(t_ns, x.astype(np.uint16), y.astype(np.uint16), (polarity != 0).view(np.uint8))
 
 
-def serialize_ros1(
-    events: Events, size: SensorSize, stamp_ns: int, sequence: int, frame_id: str = ""
-) -> bytes:
+def serialize_ros1(events: Events, size: SensorSize, stamp_ns: int, sequence: int, frame_id: str = "") -> bytes:
     """Return the bytes of a ROS 1 `EventArray`."""
     name = frame_id.encode()
     header = struct.pack("<IIII", sequence, *divmod(stamp_ns, NS_PER_S), len(name)) + name

@@ -119,9 +119,7 @@ def _read_text(path: str | os.PathLike[str]) -> str:
         raise TrajectoryError(f"{path}: is not a text file; give one with a line per sample") from error
 
 
-def _parse_samples(
-    text: str, source: str, columns: tuple[str, ...]
-) -> tuple[IntArray, FloatArray, list[int]]:
+def _parse_samples(text: str, source: str, columns: tuple[str, ...]) -> tuple[IntArray, FloatArray, list[int]]:
     """Return times (N,), the other columns (N, C - 1) and the line number of each sample."""
     rows: list[list[str]] = []
     lines: list[int] = []

@@ -90,7 +90,7 @@ def test_a_written_trajectory_is_read_back(tmp_path, start_ns):
     assert os.listdir(tmp_path) == ["trajectory.txt"]
     columns = path.read_text().splitlines()[1].split()
     assert len(columns) == 8
-    assert columns[1:4] == ["0", "0", "0"]
+    assert [float(column) for column in columns[1:4]] == [0, 0, 0]
     assert all(len(column.split(".")[1]) >= 9 for column in columns[4:])
 
 

@@ -1,0 +1,131 @@
+"""Write a ROS 1 bag with the topics of an ECD bag."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.io.ros_bag import Ros1BagWriter
+from cmaxslam_fbp.io.ros_messages import serialize_ros1
+from cmaxslam_fbp.io.writing import EventSource
+
+NS_PER_S = 1_000_000_000
+MESSAGE_NS = 10_000_000  # events of one message
+
+EVENTS_TOPIC, CAMERA_INFO_TOPIC, IMU_TOPIC, POSES_TOPIC = (
+    "/dvs/events",
+    "/dvs/camera_info",
+    "/dvs/imu",
+    "/optitrack/davis",
+)
+
+
+class BagSink:
+    """A bag whose messages are written in the order of time; poses and IMU samples before and after the events too."""
+
+    def __init__(self, source: EventSource, path: Path, compression: str) -> None:
+        self._source = source
+        self._writer = Ros1BagWriter(path, compression)
+        self._sequence = 0
+        self._imu_done = 0
+        self._poses_done = 0
+
+    def __enter__(self) -> BagSink:
+        self._writer.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._write_reference_until(np.iinfo(np.int64).max)
+        finally:
+            self._writer.__exit__(kind, error, trace)
+
+    def write(self, events: Events) -> None:
+        """Append events, as messages of ten milliseconds each, and what else happened until their end."""
+        if not len(events):
+            return
+        slots = events.t_ns // MESSAGE_NS
+        edges = [0, *(np.flatnonzero(np.diff(slots)) + 1).tolist(), len(events)]
+        for first, last in pairwise(edges):
+            self._write_message(events[first:last])
+
+    def _write_message(self, events: Events) -> None:
+        end_ns = int(events.t_ns[-1])
+        self._write_reference_until(end_ns)
+        data = serialize_ros1(events, self._source.sensor_size, end_ns, self._sequence)
+        self._writer.write(EVENTS_TOPIC, "dvs_msgs/msg/EventArray", end_ns, data)
+        if self._source.camera is not None:
+            self._writer.write(CAMERA_INFO_TOPIC, "sensor_msgs/msg/CameraInfo", end_ns, self._camera_info(end_ns))
+        self._sequence += 1
+
+    def _write_reference_until(self, end_ns: int) -> None:
+        """Write the IMU samples and poses up to a time."""
+        imu, poses = self._source.imu, self._source.ground_truth
+        if imu is not None:
+            last = int(np.searchsorted(imu.t_ns, end_ns, side="right"))
+            for i in range(self._imu_done, last):
+                self._writer.write(IMU_TOPIC, "sensor_msgs/msg/Imu", int(imu.t_ns[i]), self._imu(i))
+            self._imu_done = max(self._imu_done, last)
+        if poses is not None:
+            last = int(np.searchsorted(poses.t_ns, end_ns, side="right"))
+            for i in range(self._poses_done, last):
+                self._writer.write(POSES_TOPIC, "geometry_msgs/msg/PoseStamped", int(poses.t_ns[i]), self._pose(i))
+            self._poses_done = max(self._poses_done, last)
+
+    def _header(self, stamp_ns: int, sequence: int) -> Any:
+        time = self._writer.type("builtin_interfaces/msg/Time")(*divmod(stamp_ns, NS_PER_S))
+        return self._writer.type("std_msgs/msg/Header")(sequence, time, "")
+
+    def _camera_info(self, stamp_ns: int) -> Any:
+        camera = self._source.camera
+        assert camera is not None
+        region = self._writer.type("sensor_msgs/msg/RegionOfInterest")(0, 0, 0, 0, False)
+        return self._writer.type("sensor_msgs/msg/CameraInfo")(
+            self._header(stamp_ns, self._sequence),
+            camera.height,
+            camera.width,
+            camera.distortion_model,
+            np.array(camera.distortion),
+            camera.matrix.reshape(-1),
+            np.eye(3).reshape(-1),
+            np.hstack([camera.matrix, np.zeros((3, 1))]).reshape(-1),
+            0,
+            0,
+            region,
+        )
+
+    def _imu(self, i: int) -> Any:
+        imu = self._source.imu
+        assert imu is not None
+        vector = self._writer.type("geometry_msgs/msg/Vector3")
+        quaternion = self._writer.type("geometry_msgs/msg/Quaternion")
+        unknown, no_orientation = np.zeros(9), np.array([-1.0] + [0.0] * 8)  # ROS's sign of a missing orientation
+        return self._writer.type("sensor_msgs/msg/Imu")(
+            self._header(int(imu.t_ns[i]), i),
+            quaternion(0.0, 0.0, 0.0, 1.0),
+            no_orientation,
+            vector(*imu.angular_velocity_rad_s[i].tolist()),
+            unknown,
+            vector(*imu.linear_acceleration_m_s2[i].tolist()),
+            unknown,
+        )
+
+    def _pose(self, i: int) -> Any:
+        poses = self._source.ground_truth
+        assert poses is not None
+        position = [0.0, 0.0, 0.0] if poses.positions_m is None else poses.positions_m[i].tolist()
+        return self._writer.type("geometry_msgs/msg/PoseStamped")(
+            self._header(int(poses.t_ns[i]), i),
+            self._writer.type("geometry_msgs/msg/Pose")(
+                self._writer.type("geometry_msgs/msg/Point")(*position),
+                self._writer.type("geometry_msgs/msg/Quaternion")(*poses.quaternions_xyzw[i].tolist()),
+            ),
+        )

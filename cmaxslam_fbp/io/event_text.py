@@ -1,0 +1,70 @@
+"""Event text files, `t x y p` a line, as streams.
+
+The text is read in blocks and parsed by a compiled loop over its bytes. Times are taken digit by digit into integer
+nanoseconds: a Unix stamp keeps its nanoseconds, which a float64 of seconds would lose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import numpy as np
+
+from cmaxslam_fbp.errors import RecordingError
+from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.events.ordering import Piece
+
+_BLOCK_BYTES = 4 << 20
+_SHORTEST_LINE = len("0 0 0 0\n")
+
+_COMPLAINTS = {
+    1: "the time is not a decimal number of seconds",
+    2: "x or y is missing or not a whole number of pixels",
+    3: "the polarity is missing or none of 0, 1 and -1",
+    4: "there are more than the four columns t x y p",
+}
+
+
+def read_event_text(file: BinaryIO, source: str) -> Iterator[Piece]:
+    """Yield the events of an open text file; a line that cannot be read is a `RecordingError` with its number."""
+    from cmaxslam_fbp.io import event_text_kernels as kernels
+
+    rest = b""
+    lines_before = 0
+    while True:
+        block = file.read(_BLOCK_BYTES)
+        text = rest + block
+        if not block:
+            if not text.strip():
+                return
+            text += b"\n"
+        end = text.rfind(b"\n") + 1
+        rest = text[end:]
+        if len(rest) > 1000:
+            raise RecordingError(f"{source} is not event text: line {lines_before + 1} is longer than 1000 characters")
+        room = end // _SHORTEST_LINE + 1
+        t_ns, p = np.empty(room, np.int64), np.empty(room, np.uint8)
+        x, y = np.empty(room, np.uint16), np.empty(room, np.uint16)
+        characters = np.frombuffer(text, np.uint8)
+        count, lines, status = kernels.parse_events(characters, end, t_ns, x, y, p)
+        if status != kernels.OK:
+            line = text[:end].split(b"\n", lines)[lines - 1].decode(errors="replace").strip()
+            raise RecordingError(
+                f"{source}, line {lines_before + lines}: {_COMPLAINTS[status]}: {line[:80]!r}; expected 't x y p'"
+            )
+        if count:
+            events = Events(t_ns[:count], x[:count], y[:count], p[:count])
+            yield Piece(events, f"the lines {lines_before + 1} to {lines_before + lines} of {source}")
+        lines_before += lines
+        if not block:
+            return
+
+
+def format_event_text(events: Events) -> bytes:
+    """Return the lines `t x y p` of events, times in seconds with nine decimals (exact)."""
+    from cmaxslam_fbp.io import event_text_kernels as kernels
+
+    text = np.empty(40 * len(events), np.uint8)
+    length = kernels.format_events(events.t_ns, events.x, events.y, events.p, text)
+    return text[:length].tobytes()

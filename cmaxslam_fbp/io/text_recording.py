@@ -1,0 +1,131 @@
+"""A recording in the ECD's text layout: `events.txt`, `calib.txt`, `groundtruth.txt`, `imu.txt` in a folder or a zip.
+
+The ECD's `calib.txt` tells neither the sensor's size nor a fisheye model; a `calib.yaml` beside it (in ROS's format)
+does, and comes first.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO
+
+from cmaxslam_fbp.errors import RecordingError
+from cmaxslam_fbp.events import SensorSize
+from cmaxslam_fbp.events.ordering import Piece
+from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.io.calibration import parse_ecd_calibration, parse_yaml_calibration, read_sensor_size
+from cmaxslam_fbp.io.event_text import read_event_text
+from cmaxslam_fbp.io.recording import Recording, RecordingOptions
+from cmaxslam_fbp.io.trajectory_files import parse_imu, parse_trajectory
+from cmaxslam_fbp.trajectory import RotationTrajectory
+from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
+
+EVENTS, CALIBRATION, CALIBRATION_YAML = "events.txt", "calib.txt", "calib.yaml"
+POSES, IMU = "groundtruth.txt", "imu.txt"
+
+ECD_SENSOR = SensorSize(240, 180)  # the layout does not tell the sensor's size; all its recordings are of this one
+
+
+class TextRecording(Recording):
+    """ECD text, in a folder or a zip archive (where the files may lie in a folder of their own)."""
+
+    def __init__(self, path: Path, options: RecordingOptions) -> None:
+        self.path = path
+        self.options = options
+        self._is_zip = path.is_file()
+        self._names = self._find()
+        if EVENTS not in self._names:
+            raise RecordingError(f"{path} has no {EVENTS}: an ECD recording has {EVENTS} and {CALIBRATION}")
+
+    def _find(self) -> dict[str, str]:
+        """Return where each of the files lies."""
+        wanted = (EVENTS, CALIBRATION, CALIBRATION_YAML, POSES, IMU)
+        if not self._is_zip:
+            return {name: name for name in wanted if (self.path / name).is_file()}
+        with self._archive() as archive:
+            members = sorted(archive.namelist(), key=lambda name: name.count("/"), reverse=True)
+            return {name.rsplit("/", 1)[-1]: name for name in members if name.rsplit("/", 1)[-1] in wanted}
+
+    @contextmanager
+    def _archive(self) -> Iterator[zipfile.ZipFile]:
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                yield archive
+        except (zipfile.BadZipFile, EOFError) as error:
+            raise RecordingError(f"{self.path} cannot be read as a zip archive: {error}; it may be cut") from None
+
+    @contextmanager
+    def _open(self, name: str) -> Iterator[BinaryIO]:
+        if not self._is_zip:
+            with (self.path / name).open("rb") as file:
+                yield file
+            return
+        with self._archive() as archive, archive.open(self._names[name]) as member:
+            yield member  # type: ignore[misc]
+
+    def _read(self, name: str) -> str | None:
+        if name not in self._names:
+            return None
+        with self._open(name) as file:
+            try:
+                return file.read().decode("utf-8-sig")
+            except UnicodeDecodeError:
+                raise RecordingError(f"{self._source(name)} is not a text file") from None
+
+    def _source(self, name: str) -> str:
+        return f"{self.path}/{self._names[name]}"
+
+    def topics(self) -> list[tuple[str, str, int]]:
+        """Return the files of the recording."""
+        return [(name, "text", 1) for name in self._names]
+
+    @cached_property
+    def _known_size(self) -> SensorSize | None:
+        """The size that the user, the given calibration or the recording's own YAML tells."""
+        if self.options.sensor_size is not None:
+            return self.options.sensor_size
+        if self.options.calibration is not None and (named := read_sensor_size(self.options.calibration)):
+            return named
+        camera = self._yaml_calibration()
+        return None if camera is None else SensorSize(camera.width, camera.height)
+
+    @property
+    def sensor_size(self) -> SensorSize:
+        """The size that is known; else the ECD's, which all events must then fit."""
+        return self._known_size or ECD_SENSOR
+
+    def _yaml_calibration(self) -> Camera | None:
+        text = self._read(CALIBRATION_YAML)
+        return None if text is None else parse_yaml_calibration(text, self._source(CALIBRATION_YAML), None)
+
+    def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
+        known = self._known_size is not None
+        with self._open(EVENTS) as file:
+            for piece in read_event_text(file, self._source(EVENTS)):
+                x, y = int(piece.events.x.max()), int(piece.events.y.max())
+                if not known and (x >= ECD_SENSOR.width or y >= ECD_SENSOR.height):
+                    raise RecordingError(
+                        f"{self.path} does not tell the sensor's size, and its events reach pixel ({x}, {y}), beyond "
+                        f"the {ECD_SENSOR} of the ECD's DAVIS240C: give the size with --sensor-size WIDTHxHEIGHT"
+                    )
+                yield piece
+
+    def _own_calibration(self) -> Camera | None:
+        if (camera := self._yaml_calibration()) is not None:
+            return camera
+        text = self._read(CALIBRATION)
+        if text is None or not text.strip():
+            return None
+        return parse_ecd_calibration(text, self.sensor_size, self._source(CALIBRATION))
+
+    def _poses(self) -> RotationTrajectory | None:
+        text = self._read(POSES)
+        return None if text is None else parse_trajectory(text, source=self._source(POSES))
+
+    def _imu(self) -> ImuSamples | None:
+        text = self._read(IMU)
+        return None if text is None else parse_imu(text, source=self._source(IMU))
