@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cmaxslam_fbp.errors import OutputError, TrajectoryError
@@ -71,6 +71,7 @@ def test_stamps_keep_every_nanosecond(stamp, nanoseconds):
     assert trajectory.t_ns[0] == nanoseconds
 
 
+@settings(deadline=None)
 @given(st.integers(-(2**61), 2**61))
 def test_seconds_are_written_exactly(t_ns):
     text = format_seconds(t_ns)

@@ -1,0 +1,68 @@
+"""The rotation between the worlds of two trajectories, from the first pose or as the best fit.
+
+An estimate knows its world only up to a rotation `A` on the left: `A R_est` is compared with `R_gt`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.transform import Rotation
+
+from cmaxslam_fbp.geometry.so3 import left_jacobian_inverse
+
+FloatArray = npt.NDArray[np.float64]
+
+_MAX_ITERATIONS = 100
+_LAST_STEP_RAD = 1e-7  # Newton's method squares the error: what is left after such a step is rounding
+_SMALLEST_STEP_RAD = 1e-15
+_ROUNDING = 1e-12  # of the cost: the last steps change it by less
+
+
+def align_first_pose(ground_truth: Rotation, estimate: Rotation) -> Rotation:
+    """Return `A = R_gt,0 R_est,0^T`, with which the first of the N poses agree."""
+    return ground_truth[0] * estimate[0].inv()
+
+
+def align_best_fit(ground_truth: Rotation, estimate: Rotation) -> tuple[Rotation, FloatArray]:
+    """Return the `A` that minimises the sum of squared angles of `R_gt^T A R_est`, and these angles (N,) in rad.
+
+    The angle of `R_gt^T A R_est` is that of `A^T D` with `D = R_gt R_est^T`: `A` is the geodesic mean of the
+    `D`. Newton's method starts at their chordal mean, the minimiser of `sum |A - D|_F^2`. The mean is unique
+    when all `D` lie within 90 degrees of it (Karcher); beyond that it is also sought from the first `D`
+    and the better of the two is returned, so that the best fit is never worse than the first pose's.
+    """
+    offsets = ground_truth * estimate.inv()
+    best, residuals = _refine(offsets.mean(), offsets)
+    if np.linalg.norm(residuals, axis=1).max() >= np.pi / 2:
+        other, other_residuals = _refine(align_first_pose(ground_truth, estimate), offsets)
+        if (other_residuals**2).sum() < (residuals**2).sum():
+            best, residuals = other, other_residuals
+    return best, np.linalg.norm(residuals, axis=1)
+
+
+def _refine(alignment: Rotation, offsets: Rotation) -> tuple[Rotation, FloatArray]:
+    """Return the minimiser of `sum |log(A^T D)|^2 / 2` near the given `A`, with its residuals (N, 3).
+
+    With `A exp(d)` and `r = log(A^T D)`, the gradient at `d = 0` is `-sum r` and the Hessian the sum of the
+    symmetric parts of `J_l^-1(r)`, because `log(exp(-d) exp(r)) = r - J_l^-1(r) d` and `J_l^-T(r) r = r`.
+    """
+    residuals = (alignment.inv() * offsets).as_rotvec()
+    cost = (residuals**2).sum()
+    for _ in range(_MAX_ITERATIONS):
+        hessian = left_jacobian_inverse(residuals).sum(axis=0)
+        step = np.linalg.solve(hessian + hessian.T, 2 * residuals.sum(axis=0))
+        length = np.linalg.norm(step)
+        while length > _SMALLEST_STEP_RAD:
+            candidate = alignment * Rotation.from_rotvec(step)
+            candidate_residuals = (candidate.inv() * offsets).as_rotvec()
+            candidate_cost = (candidate_residuals**2).sum()
+            if candidate_cost <= cost * (1 + _ROUNDING):
+                break
+            step, length = step / 2, length / 2
+        else:
+            break
+        alignment, residuals, cost = candidate, candidate_residuals, candidate_cost
+        if length < _LAST_STEP_RAD:
+            break
+    return alignment, residuals
