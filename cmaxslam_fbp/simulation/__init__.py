@@ -1,1 +1,8 @@
 """Scenes, motions and the events that they cause."""
+
+from cmaxslam_fbp.simulation.foreground import ForegroundSettings
+from cmaxslam_fbp.simulation.imu import ImuNoise, ImuSamples
+from cmaxslam_fbp.simulation.sensor import SensorSettings
+from cmaxslam_fbp.simulation.simulator import Simulation, SimulationSettings
+
+__all__ = ["ForegroundSettings", "ImuNoise", "ImuSamples", "SensorSettings", "Simulation", "SimulationSettings"]

@@ -1,0 +1,114 @@
+"""The scene as the sensor samples it: log intensity on the six faces of a cube.
+
+A cube has no poles and no seam, and a direction meets a face at `focal (x, y) / z`: no trigonometry per sample.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+Image = npt.NDArray[np.float32]
+
+# Rows: right, down and forward of each face, in world axes. The order is that of `cube_face`.
+FACES: FloatArray = np.array(
+    [
+        [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+        [[-1, 0, 0], [0, 1, 0], [0, 0, -1]],
+        [[0, 0, -1], [0, 1, 0], [1, 0, 0]],
+        [[0, 0, 1], [0, 1, 0], [-1, 0, 0]],
+        [[1, 0, 0], [0, 0, -1], [0, 1, 0]],
+        [[1, 0, 0], [0, 0, 1], [0, -1, 0]],
+    ],
+    np.float64,
+)
+
+# A face reaches this far beyond its share, as tangent: a pixel stays on one face for a whole block of
+# renderings, over which it may move (see `schedule.MAX_BLOCK_RAD`).
+REACH = 1.3
+
+# The darkest intensity relative to the brightest: a lens and a photoreceptor see no deeper black.
+DARKEST = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class CubeMap:
+    """Log intensity `texels` (6, size, size); a face's coordinate is `focal (x, y) / z + (size - 1) / 2`."""
+
+    texels: Image
+    focal: float
+
+    @property
+    def size(self) -> int:
+        """Texels per side."""
+        return int(self.texels.shape[1])
+
+
+def blur_panorama(panorama: Image, sigma_rad: float) -> Image:
+    """Blur an equirectangular image by a Gaussian of `sigma_rad` on the sphere.
+
+    Along a row at latitude b the Gaussian has `sigma / cos b`, applied by the row's Fourier series, which wraps
+    at 180 degrees; columns continue on the other side of the poles.
+    """
+    import cv2
+
+    height, width = panorama.shape
+    focal = width / (2 * np.pi)
+    sigma_px = sigma_rad * focal
+    margin = int(np.ceil(4 * sigma_px)) + 1
+    over = np.roll(panorama, width // 2, axis=1)
+    # Row 0 is the upper pole; the lower pole would be row `height`, one below the last.
+    lower_pole = np.full((1, width), panorama[-1].mean(), np.float32)
+    tall = np.concatenate(
+        [over[margin:0:-1], panorama, lower_pole, over[: -margin - 1 : -1]],
+    )
+    columns = cv2.GaussianBlur(tall, (1, 2 * margin + 1), 0, sigmaY=sigma_px, borderType=cv2.BORDER_REPLICATE)
+    columns = columns[margin : margin + height]
+    latitude = (np.arange(height) - height / 2) / focal
+    sigma_phase = sigma_rad / np.maximum(np.cos(latitude), 1e-6)
+    orders = np.arange(width // 2 + 1)
+    blurred = np.empty_like(panorama)
+    for first in range(0, height, 256):  # in strips: the spectrum of a whole large panorama is large
+        rows = slice(first, first + 256)
+        damping = np.exp(-0.5 * (sigma_phase[rows, None] * orders) ** 2)
+        blurred[rows] = np.fft.irfft(np.fft.rfft(columns[rows], axis=1) * damping, n=width, axis=1)
+    return blurred
+
+
+def sample_panorama(panorama: Image, directions: npt.NDArray[np.float32]) -> Image:
+    """Bicubic samples (...) of an equirectangular image along directions (..., 3) of any length."""
+    import cv2
+
+    height, width = panorama.shape
+    focal = width / (2 * np.pi)
+    margin = 4
+    over = np.roll(panorama, width // 2, axis=1)
+    lower_pole = np.full((1, width), panorama[-1].mean(), np.float32)
+    tall = np.concatenate([over[margin:0:-1], panorama, lower_pole, over[:-margin:-1]])
+    wide = np.concatenate([tall[:, -margin:], tall, tall[:, :margin]], axis=1)
+    x, y, z = directions[..., 0], directions[..., 1], directions[..., 2]
+    column = np.mod(width / 2 + focal * np.arctan2(x, z), width) + margin
+    row = height / 2 + focal * np.arctan2(y, np.hypot(x, z)) + margin
+    samples = cv2.remap(wide, column.astype(np.float32), row.astype(np.float32), cv2.INTER_CUBIC)
+    return np.asarray(samples, np.float32)
+
+
+def make_cube_map(panorama: Image, focal: float, blur_rad: float) -> CubeMap:
+    """Turn a panorama of linear intensity into the cube map of its blurred logarithm.
+
+    The blur is that of lens and pixel; it is applied to the intensity, as light adds, before the logarithm.
+    """
+    blurred = blur_panorama(panorama, blur_rad) if blur_rad > 0 else panorama
+    brightest = float(blurred.max())
+    levels = np.log(np.maximum(blurred, DARKEST * brightest))
+    size = 2 * int(np.ceil(REACH * focal)) + 3
+    grid = (np.arange(size, dtype=np.float32) - np.float32((size - 1) / 2)) / np.float32(focal)
+    u, v = np.meshgrid(grid, grid)
+    local = np.stack([u, v, np.ones_like(u)], axis=-1)
+    texels = np.empty((6, size, size), np.float32)
+    for face, axes in enumerate(FACES.astype(np.float32)):
+        texels[face] = sample_panorama(levels, local @ axes)
+    return CubeMap(texels, float(focal))

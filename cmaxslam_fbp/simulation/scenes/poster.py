@@ -1,0 +1,19 @@
+"""The scene `poster`: a photograph of rocks and gravel, dense texture at all scales."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+
+def draw_poster(width: int, seed: int) -> npt.NDArray[np.float32]:
+    """Return the panorama (width / 2, width): cells and fractal noise of the direction in three dimensions.
+
+    Functions of the direction have neither a seam nor poles.
+    """
+    from cmaxslam_fbp.simulation.scenes.rock_kernels import rock_levels
+
+    seeds = np.random.default_rng([seed, 0x506F7374]).integers(0, 2**32, 4, dtype=np.uint32)
+    levels = np.empty((width // 2, width), np.float32)
+    rock_levels(levels, seeds)
+    return np.exp(levels)

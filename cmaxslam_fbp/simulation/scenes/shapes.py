@@ -1,0 +1,77 @@
+"""The scene `shapes`: dark simple figures on a white wall, few and strong edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cmaxslam_fbp.simulation.scenes.tangent_patch import random_direction, tangent_axes, tangent_patch
+
+FloatArray = npt.NDArray[np.float64]
+
+_WALL = 0.85
+_COUNT = 190
+_RADIUS_DEG = (3.0, 7.0)
+
+
+def _regular(corners: int, inner: float = 1.0) -> FloatArray:
+    """Corners (M, 2) of a regular polygon of radius 1, or of a star with the given inner radius."""
+    radii = np.tile([1.0, inner], corners) if inner < 1 else np.ones(corners)
+    angles = 2 * np.pi * np.arange(len(radii)) / len(radii)
+    return np.stack([radii * np.cos(angles), radii * np.sin(angles)], axis=1)
+
+
+# None is the circle; the others are polygons within the unit circle.
+_FIGURES: tuple[FloatArray | None, ...] = (
+    None,
+    _regular(3),
+    _regular(4),
+    _regular(5),
+    _regular(6),
+    _regular(5, 0.42),
+    np.array([[-0.92, -0.38], [0.92, -0.38], [0.92, 0.38], [-0.92, 0.38]]),
+    np.array([[-0.9, -0.4], [0.5, -0.4], [0.9, 0.4], [-0.5, 0.4]]),
+    0.95 * np.array([[-1, -0.3], [0.1, -0.3], [0.1, -0.7], [1, 0], [0.1, 0.7], [0.1, 0.3], [-1, 0.3]]),
+)
+
+
+def polygon_distance(u: FloatArray, v: FloatArray, corners: FloatArray) -> FloatArray:
+    """Return the signed distance, negative inside, of points to a polygon with corners (M, 2)."""
+    nearest = np.full(u.shape, np.inf)
+    inside = np.zeros(u.shape, bool)
+    for (ax, ay), (bx, by) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        ex, ey = bx - ax, by - ay
+        along = np.clip(((u - ax) * ex + (v - ay) * ey) / (ex * ex + ey * ey), 0, 1)
+        nearest = np.minimum(nearest, (u - ax - along * ex) ** 2 + (v - ay - along * ey) ** 2)
+        if ey != 0:
+            inside ^= ((ay > v) != (by > v)) & (u < ax + (v - ay) * ex / ey)
+    return np.where(inside, -1.0, 1.0) * np.sqrt(nearest)
+
+
+def draw_shapes(width: int, seed: int) -> npt.NDArray[np.float32]:
+    """Return the panorama (width / 2, width): figures of 6 to 14 degrees that do not touch, all around."""
+    rng = np.random.default_rng([seed, 0x53686170])
+    panorama = np.full((width // 2, width), _WALL)
+    soft = np.pi / width  # half a pixel: the edge's coverage
+    centres: list[FloatArray] = []
+    radii: list[float] = []
+    for _ in range(40 * _COUNT):
+        if len(centres) == _COUNT:
+            break
+        forward, radius = random_direction(rng), np.radians(rng.uniform(*_RADIUS_DEG))
+        gaps = [np.arccos(np.clip(forward @ c, -1, 1)) - r for c, r in zip(centres, radii, strict=True)]
+        if gaps and min(gaps) < radius + np.radians(1.0):
+            continue
+        centres.append(forward)
+        radii.append(radius)
+        figure = _FIGURES[rng.integers(len(_FIGURES))]
+        shade = rng.uniform(0.04, 0.16)
+        patch = tangent_patch(width, tangent_axes(forward, rng.uniform(0, 2 * np.pi)), radius + 4 * soft)
+        size = np.tan(radius)
+        if figure is None:
+            distance = np.hypot(patch.u, patch.v) - 0.85 * size
+        else:
+            distance = polygon_distance(patch.u, patch.v, size * figure)
+        cover = np.clip(0.5 - distance / (2 * soft), 0, 1)
+        panorama[patch.rows, patch.columns] += cover * (shade - panorama[patch.rows, patch.columns])
+    return panorama.astype(np.float32)
