@@ -37,6 +37,10 @@ class Camera:
     distortion_model: DistortionModel = "plumb_bob"
 
     def __post_init__(self) -> None:
+        if self.distortion_model not in COEFFICIENTS:
+            raise CalibrationError(
+                f"the distortion model '{self.distortion_model}' is not known; use {' or '.join(COEFFICIENTS)}"
+            )
         wanted = COEFFICIENTS[self.distortion_model]
         given = tuple(float(c) for c in self.distortion)
         if any(given[wanted:]):
@@ -63,6 +67,8 @@ class Camera:
         import cv2
 
         rays = np.ascontiguousarray(directions, np.float64).reshape(-1, 1, 3)
+        if len(rays) == 0:
+            return np.empty((0, 2))
         zero, coefficients = np.zeros(3), np.array(self.distortion)
         if self.distortion_model == "equidistant":
             pixels, _ = cv2.fisheye.projectPoints(rays, zero, zero, self.matrix, coefficients)
@@ -112,9 +118,7 @@ class Camera:
 
 def davis240c() -> Camera:
     """Return the DAVIS240C of the Event Camera Dataset, with the calibration of its rotation sequences."""
-    return Camera(
-        240, 180, 199.092, 198.829, 132.192, 110.713, (-0.368436, 0.150947, -0.000296, -0.000759, 0.0)
-    )
+    return Camera(240, 180, 199.092, 198.829, 132.192, 110.713, (-0.368436, 0.150947, -0.000296, -0.000759, 0.0))
 
 
 def dvxplorer() -> Camera:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.errors import TrajectoryError
+from cmaxslam_fbp.trajectory.nanoseconds import as_nanoseconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +21,7 @@ class AngularVelocities:
     def __post_init__(self) -> None:
         if self.t_ns.dtype != np.int64 or self.omega_rad_s.shape != (len(self.t_ns), 3):
             raise TypeError(
-                f"times {self.t_ns.dtype} {self.t_ns.shape} and velocities {self.omega_rad_s.shape} "
-                "do not fit together"
+                f"times {self.t_ns.dtype} {self.t_ns.shape} and velocities {self.omega_rad_s.shape} do not fit together"
             )
         if (np.diff(self.t_ns) <= 0).any():
             raise TrajectoryError("the times of angular velocities must increase")
@@ -33,7 +33,7 @@ class AngularVelocities:
         """Return the velocities (..., 3) at times within the samples, by a cubic spline (linear below four samples)."""
         from scipy.interpolate import CubicSpline, interp1d
 
-        t = np.asarray(t_ns, np.int64)
+        t = as_nanoseconds(t_ns)
         if len(self) < 2 or (t.size and (t.min() < self.t_ns[0] or t.max() > self.t_ns[-1])):
             raise TrajectoryError(
                 f"times reach outside the {len(self)} angular velocities; restrict them to those covered"

@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from cmaxslam_fbp.errors import TrajectoryError
 from cmaxslam_fbp.geometry.quaternion import to_pyquaternion
+from cmaxslam_fbp.trajectory.nanoseconds import as_nanoseconds
 
 if TYPE_CHECKING:
     from pyquaternion import Quaternion
@@ -53,8 +54,8 @@ class RotationTrajectory:
         if (steps <= 0).any():
             place = int(np.argmax(steps <= 0)) + 1
             raise TrajectoryError(
-                f"the times of a trajectory must increase, but pose {place} is at {t_ns[place]} ns, "
-                f"{t_ns[place - 1]} ns before it: sort the poses and drop repeated ones"
+                f"the times of a trajectory must increase, but pose {place} at {t_ns[place]} ns follows one "
+                f"at {t_ns[place - 1]} ns: sort the poses and drop repeated ones"
             )
         norms = np.linalg.norm(quaternions, axis=1)
         bad = ~(np.abs(norms - 1) < 1e-2)
@@ -104,16 +105,16 @@ class RotationTrajectory:
 
     def _relative(self, t_ns: npt.ArrayLike) -> FloatArray:
         """Nanoseconds since the start: as floats these are exact for 104 days."""
-        return (np.asarray(t_ns, np.int64) - self.start_ns).astype(np.float64)
+        return (as_nanoseconds(t_ns) - self.start_ns).astype(np.float64)
 
     def covers(self, t_ns: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Tell which of the times lie within the trajectory, its ends included."""
-        t = np.asarray(t_ns, np.int64)
+        t = as_nanoseconds(t_ns)
         return (t >= self.start_ns) & (t <= self.end_ns)
 
     def _require_covered(self, t_ns: npt.ArrayLike) -> None:
         if not self.covers(t_ns).all():
-            t = np.asarray(t_ns, np.int64)
+            t = as_nanoseconds(t_ns)
             raise TrajectoryError(
                 f"times {t.min()} to {t.max()} ns reach outside the trajectory, "
                 f"which covers {self.start_ns} to {self.end_ns} ns"
