@@ -2,9 +2,9 @@
 
 Arrays `x`, `y`, `p` (1 or True for brighter; 0, False or -1 for darker) and the time as `t_ns` (integer nanoseconds),
 or as `t`: floating-point seconds, or integers in the unit that the string `time_unit` names (s, ms, us or ns;
-nanoseconds where it is missing). Optional: `width` and `height`; `intrinsics` (fx fy cx cy), `distortion` and `distortion_model`;
-`groundtruth_t_ns`, `groundtruth_xyzw` and `groundtruth_positions_m`; `imu_t_ns`, `imu_angular_velocity_rad_s` and
-`imu_linear_acceleration_m_s2`.
+nanoseconds where it is missing). Optional: `width` and `height`; `intrinsics` (fx fy cx cy), `distortion` and
+`distortion_model`; `groundtruth_t_ns`, `groundtruth_xyzw` and `groundtruth_positions_m`; `imu_t_ns`,
+`imu_angular_velocity_rad_s` and `imu_linear_acceleration_m_s2`.
 """
 
 from __future__ import annotations
@@ -132,9 +132,11 @@ class NpzRecording(Recording):
             raise RecordingError(f"{self.path}: the time of event {first + int(np.argmax(bad))} is not a finite number")
         if t.dtype.itemsize < 8 and np.abs(t).max() * unit_ns > 1e10:
             raise RecordingError(f"{self.path} has times in {t.dtype}, which cannot hold microseconds: use float64")
-        # Whole and fractional parts apart: a float64 product would round to 256 ns at today's Unix time.
+        # Whole and fractional parts apart: the product of the whole time would be rounded to 256 ns at Unix times.
+        # There the seconds themselves are rounded to 238 ns: the microseconds that were meant come back by rounding.
         whole = np.floor(t)
-        return whole.astype(np.int64) * unit_ns + np.rint((t - whole) * unit_ns).astype(np.int64)
+        step_ns = 1000 if np.spacing(np.abs(t).max()) * unit_ns > 100 else 1
+        return whole.astype(np.int64) * unit_ns + np.rint((t - whole) * (unit_ns / step_ns)).astype(np.int64) * step_ns
 
     def _to_pixels(self, values: npt.NDArray[Any], name: str, first: int) -> npt.NDArray[np.uint16]:
         pixels = values.astype(np.uint16) if values.dtype != np.uint16 else values

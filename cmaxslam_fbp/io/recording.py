@@ -168,7 +168,7 @@ class Recording(ABC):
     def convert(
         self, path: str | os.PathLike[str], *, start_s: float | None = None, duration_s: float | None = None
     ) -> int:
-        """Write the recording, or a range of it, as a bag, text or npz, by the path's ending; return the event count."""
+        """Write the recording, or a range of it, as bag, text or npz, by the path's ending; return the event count."""
         from cmaxslam_fbp.io.writing import write_recording
 
         return write_recording(self, self.chunks(start_s, duration_s), Path(path)).events

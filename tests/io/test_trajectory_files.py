@@ -42,9 +42,7 @@ def test_columns_are_in_tum_order():
         "# comment\n\n0.5 1 2 3 0.6 0.0 0.0 0.8\n1.25 4 5 6 0 0.28 0 0.96  # tail\n", source="f"
     )
     assert trajectory.t_ns.tolist() == [500_000_000, 1_250_000_000]
-    np.testing.assert_allclose(
-        trajectory.quaternions_xyzw, [[0.6, 0, 0, 0.8], [0, 0.28, 0, 0.96]], atol=1e-15
-    )
+    np.testing.assert_allclose(trajectory.quaternions_xyzw, [[0.6, 0, 0, 0.8], [0, 0.28, 0, 0.96]], atol=1e-15)
 
 
 def test_gyroscope_is_the_last_three_columns():
@@ -179,9 +177,7 @@ def test_a_single_pose_is_no_trajectory():
 
 
 def test_quaternions_of_four_decimals_are_accepted():
-    trajectory = parse_trajectory(
-        "0 0 0 0 0.5202 -0.4965 0.5048 -0.4775\n1 0 0 0 0 0 0 1\n", source="four decimals"
-    )
+    trajectory = parse_trajectory("0 0 0 0 0.5202 -0.4965 0.5048 -0.4775\n1 0 0 0 0 0 0 1\n", source="four decimals")
     assert np.linalg.norm(trajectory.quaternions_xyzw[0]) == pytest.approx(1, abs=1e-15)
 
 

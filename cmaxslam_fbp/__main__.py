@@ -1,0 +1,5 @@
+"""`python -m cmaxslam_fbp` is `cmaxslam-fbp`."""
+
+from cmaxslam_fbp.cli import main
+
+main()

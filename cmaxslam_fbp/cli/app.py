@@ -1,0 +1,46 @@
+"""The root of the command line, and its commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cmaxslam_fbp import __version__
+from cmaxslam_fbp.cli.config import config_app
+from cmaxslam_fbp.cli.convert import convert
+from cmaxslam_fbp.cli.evaluate import evaluate
+from cmaxslam_fbp.cli.info import info
+from cmaxslam_fbp.cli.simulate import simulate
+
+app = typer.Typer(
+    name="cmaxslam-fbp",
+    help="Rotational event-camera SLAM by contrast maximisation with functional backpropagation.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Rotational event-camera SLAM by contrast maximisation with functional backpropagation."""
+
+
+app.command()(info)
+app.command()(convert)
+app.command()(simulate)
+app.command()(evaluate)
+app.add_typer(config_app, name="config")

@@ -1,0 +1,77 @@
+"""`cmaxslam-fbp convert`: rewrite a recording in another format."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cmaxslam_fbp.cli.options import (
+    Assignments,
+    Calibration,
+    ConfigNames,
+    Duration,
+    EventsTopic,
+    PosesTopic,
+    Quiet,
+    RecordingPath,
+    SensorSizeText,
+    Start,
+    open_configured,
+    recording_flags,
+)
+
+
+class Compression(str, Enum):
+    """Compression of a bag's chunks."""
+
+    none = "none"
+    bz2 = "bz2"
+    lz4 = "lz4"
+
+
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing output.")]
+BagCompression = Annotated[Compression, typer.Option("--compression", help="Compression of a written bag.")]
+
+
+def convert(
+    path: RecordingPath,
+    out: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", help="Ends in .bag (ROS 1), .npz, .zip (ECD text) or nothing (ECD text folder)."),
+    ],
+    config: ConfigNames = None,
+    assignments: Assignments = None,
+    events_topic: EventsTopic = None,
+    poses_topic: PosesTopic = None,
+    calibration: Calibration = None,
+    sensor_size: SensorSizeText = None,
+    start: Start = None,
+    duration: Duration = None,
+    compression: BagCompression = Compression.none,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Rewrite a recording, or a range of it, as a ROS 1 bag, ECD text or a NumPy archive."""
+    from cmaxslam_fbp.cli.progress import event_progress
+    from cmaxslam_fbp.config import load_config
+    from cmaxslam_fbp.io.writing import write_recording
+
+    flags = recording_flags(
+        events_topic=events_topic, poses_topic=poses_topic, calibration=calibration, sensor_size=sensor_size
+    )
+    recording = open_configured(path, load_config(config or (), assignments or (), flags))
+    stream = recording.chunks(start, duration)
+    with event_progress("converting", quiet=quiet, total_s=duration) as progress:
+        written = write_recording(
+            recording, stream, out, compression=compression.value, overwrite=overwrite, progress=progress
+        )
+    for line in stream.defects.describe():
+        typer.echo(f"warning: {line}", err=True)
+    if written.interrupted:
+        typer.echo(f"interrupted: {out} holds the first {written.events:,} events", err=True)
+        raise typer.Exit(130)
+    if not quiet:
+        typer.echo(f"{out}: {written.events:,} events")

@@ -1,0 +1,58 @@
+"""`cmaxslam-fbp evaluate`: an estimated trajectory against the ground truth."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cmaxslam_fbp.cli.options import Assignments, ConfigNames, Json, PosesTopic, open_configured, recording_flags
+
+
+def evaluate(
+    estimate: Annotated[Path, typer.Argument(metavar="EST", help="TUM file: t tx ty tz qx qy qz qw.")],
+    ground_truth: Annotated[
+        Path, typer.Argument(metavar="GT", help="TUM file or groundtruth.txt, or a recording with reference poses.")
+    ],
+    config: ConfigNames = None,
+    assignments: Assignments = None,
+    poses_topic: PosesTopic = None,
+    start: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Compare from here, after the recording's first event or the first pose."),
+    ] = None,
+    duration: Annotated[float | None, typer.Option(metavar="SECONDS", help="Compare this long.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Print absolute and relative errors of a trajectory, and those of its angular velocity."""
+    from cmaxslam_fbp.config import load_config
+    from cmaxslam_fbp.errors import TrajectoryError
+    from cmaxslam_fbp.evaluation import evaluate as evaluate_trajectory
+    from cmaxslam_fbp.evaluation import evaluation_table
+    from cmaxslam_fbp.io.trajectory_files import read_trajectory
+
+    origin_ns = gyroscope = None
+    if ground_truth.suffix in {".txt", ".tum"} and not ground_truth.is_dir():
+        poses = read_trajectory(ground_truth)
+    else:
+        flags = recording_flags(poses_topic=poses_topic)
+        recording = open_configured(ground_truth, load_config(config or (), assignments or (), flags))
+        if recording.ground_truth is None:
+            raise TrajectoryError(f"{ground_truth} has no reference poses; give a TUM file as GT instead")
+        poses, gyroscope, origin_ns = recording.ground_truth, recording.gyroscope, recording.start_ns
+    result = evaluate_trajectory(
+        read_trajectory(estimate),
+        poses,
+        start_s=start,
+        duration_s=duration,
+        origin_ns=origin_ns,
+        reference_velocities=gyroscope,
+    )
+    if as_json:
+        typer.echo(json.dumps(result.to_dict(), indent=2, allow_nan=False))
+        return
+    from rich.console import Console
+
+    Console().print(evaluation_table(result))

@@ -1,0 +1,87 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from cmaxslam_fbp.config import Config
+    from cmaxslam_fbp.io import Recording
+
+_INPUT = "Input"
+
+RecordingPath = Annotated[
+    Path, typer.Argument(metavar="PATH", help="ROS 1 or 2 bag, ECD text folder or .zip, or .npz archive.")
+]
+ConfigNames = Annotated[
+    list[str] | None,
+    typer.Option("--config", "-c", metavar="NAME_OR_FILE", help="Preset or YAML file; may be repeated."),
+]
+Assignments = Annotated[
+    list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one value; may be repeated.")
+]
+EventsTopic = Annotated[
+    str | None, typer.Option(help="Topic of the events, where a bag has several.", rich_help_panel=_INPUT)
+]
+PosesTopic = Annotated[
+    str | None, typer.Option(help="Topic of the reference poses, where a bag has several.", rich_help_panel=_INPUT)
+]
+Calibration = Annotated[
+    Path | None,
+    typer.Option("--calib", help="Calibration file instead of the recording's own.", rich_help_panel=_INPUT),
+]
+Start = Annotated[
+    float | None,
+    typer.Option("--start", metavar="SECONDS", help="Start after the first event.", rich_help_panel=_INPUT),
+]
+Duration = Annotated[
+    float | None,
+    typer.Option("--duration", metavar="SECONDS", help="Length from the start.", rich_help_panel=_INPUT),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars, only results and errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def _parse_size(text: str) -> str:
+    if not re.fullmatch(r"[1-9]\d*x[1-9]\d*", text):
+        raise typer.BadParameter(f"{text!r} is not of the form WIDTHxHEIGHT, e.g. 640x480")
+    return text
+
+
+SensorSizeText = Annotated[
+    str | None,
+    typer.Option(
+        "--sensor-size",
+        metavar="WIDTHxHEIGHT",
+        parser=_parse_size,
+        help="Size of the sensor, where the recording does not tell it.",
+        rich_help_panel=_INPUT,
+    ),
+]
+
+
+def recording_flags(
+    *,
+    events_topic: str | None = None,
+    poses_topic: str | None = None,
+    calibration: Path | None = None,
+    sensor_size: str | None = None,
+) -> dict[str, Any]:
+    """Return the flags about a recording by the configuration keys that they set."""
+    return {
+        "recording.events_topic": events_topic,
+        "recording.poses_topic": poses_topic,
+        "recording.calibration": calibration,
+        "recording.sensor_size": None if sensor_size is None else tuple(map(int, sensor_size.split("x"))),
+    }
+
+
+def open_configured(path: Path, config: Config) -> Recording:
+    """Open a recording with what the configuration says about it."""
+    from cmaxslam_fbp.io import open_recording
+
+    return open_recording(path, **config.recording.model_dump())

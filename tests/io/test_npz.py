@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+
+from cmaxslam_fbp.errors import RecordingError
+from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.io import open_recording
+
+EPOCH_NS = 1_468_941_032_229_417_000
+
+
+@pytest.fixture
+def archive(tmp_path):
+    def make(compressed=False, **arrays):
+        base = {"x": [1, 2, 3], "y": [4, 5, 6], "p": [1, 0, 1], "width": 240, "height": 180}
+        (np.savez_compressed if compressed else np.savez)(tmp_path / "a.npz", **{**base, **arrays})
+        return tmp_path / "a.npz"
+
+    return make
+
+
+def times(path):
+    return Events.concatenate(open_recording(path).chunks()).t_ns.tolist()
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_nanoseconds_are_taken_as_they_are(archive, compressed):
+    path = archive(compressed, t_ns=np.array([EPOCH_NS, EPOCH_NS + 1, EPOCH_NS + 2]))
+    assert times(path) == [EPOCH_NS, EPOCH_NS + 1, EPOCH_NS + 2]
+    recording = open_recording(path)
+    events = Events.concatenate(recording.chunks())
+    assert (events.x.tolist(), events.y.tolist(), events.p.tolist()) == ([1, 2, 3], [4, 5, 6], [1, 0, 1])
+    assert recording.sensor_size == (240, 180)
+
+
+def test_floats_are_seconds_and_keep_microseconds_at_unix_time(archive):
+    path = archive(t=np.array([1468941032.229417, 1468941032.229418, 1468941032.999999]))
+    assert times(path) == [EPOCH_NS, EPOCH_NS + 1000, 1_468_941_032_999_999_000]
+
+
+def test_floats_near_zero_keep_nanoseconds(archive):
+    assert times(archive(t=np.array([0.003811001, 0.003811002, 12.000000003]))) == [3811001, 3811002, 12_000_000_003]
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("s", 10**9), ("ms", 10**6), ("us", 1000), ("ns", 1)])
+def test_integers_count_in_the_unit_that_is_named(archive, unit, factor):
+    assert times(archive(t=np.array([1, 2, 4]), time_unit=unit)) == [factor, 2 * factor, 4 * factor]
+
+
+def test_integers_without_a_unit_are_nanoseconds(archive):
+    assert times(archive(t=np.array([5, 6, 7]))) == [5, 6, 7]
+
+
+def test_microseconds_taken_for_nanoseconds_are_found_out(archive):
+    n = 5000
+    column = np.ones(n, np.uint16)
+    path = archive(t=np.arange(n) // 2, x=column, y=column, p=column)
+    with pytest.raises(RecordingError, match="its times are not in nanoseconds; add the string 'time_unit'"):
+        times(path)
+
+
+@pytest.mark.parametrize("p", [[True, False, True], [1, 0, 1], [1, -1, 1], [1.0, -1.0, 1.0]])
+def test_polarities_of_every_coding(archive, p):
+    path = archive(t_ns=[1, 2, 3], p=p)
+    assert Events.concatenate(open_recording(path).chunks()).p.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "complaint"),
+    [
+        ({"t": [0.0, np.nan, 1.0]}, "the time of event 1 is not a finite number"),
+        ({"t": np.array([1.4e9, 1.4e9, 1.4e9], np.float32)}, "cannot hold microseconds"),
+        ({"t_ns": [1, 2, 3], "x": [1, -2, 3]}, "x of event 1 is -2"),
+        ({"t_ns": [1, 2, 3], "y": [1.0, 2.0, 3.5]}, "y of event 2 is 3.5"),
+        ({"t_ns": [1, 2, 3], "x": [1, 2, 70000]}, "x of event 2 is 70000"),
+        ({"t_ns": [1, 2, 3], "p": [1, 2, 0]}, "polarity of event 1 is 2"),
+        ({"t_ns": [1, 2]}, "differ in length"),
+        ({"t_ns": [[1, 2, 3]]}, "it must be a list of numbers"),
+        ({"t": [1, 2, 3], "time_unit": "minutes"}, "time_unit 'minutes'"),
+        ({}, "lacks the arrays t;"),
+    ],
+)
+def test_faulty_arrays_are_named(archive, arrays, complaint):
+    with pytest.raises(RecordingError, match=complaint):
+        times(archive(**arrays))
+
+
+def test_a_missing_sensor_size_is_asked_for(tmp_path):
+    np.savez(tmp_path / "a.npz", t_ns=[1], x=[1], y=[1], p=[1])
+    with pytest.raises(RecordingError, match=r"add the numbers 'width' and 'height'.*--sensor-size"):
+        times(tmp_path / "a.npz")
+    assert open_recording(tmp_path / "a.npz", sensor_size=(9, 8)).sensor_size == (9, 8)
+
+
+def test_long_archives_are_read_in_blocks(archive, monkeypatch):
+    monkeypatch.setattr("cmaxslam_fbp.io.npz_recording._EVENTS_PER_CHUNK", 7)
+    n = 100
+    column = np.arange(n, dtype=np.uint16)
+    path = archive(t_ns=np.arange(n) * 10, x=column, y=column, p=column % 2)
+    chunks = list(open_recording(path).chunks())
+    assert max(map(len, chunks)) == 7
+    events = Events.concatenate(chunks)
+    np.testing.assert_array_equal(events.t_ns, np.arange(n) * 10)
+    np.testing.assert_array_equal(events.x, column)
+
+
+def test_a_cut_archive_is_one_line(archive, tmp_path):
+    path = archive(t_ns=[1, 2, 3])
+    (tmp_path / "b.npz").write_bytes(path.read_bytes()[:300])
+    with pytest.raises(RecordingError, match="cannot be read as a NumPy archive"):
+        open_recording(tmp_path / "b.npz")
