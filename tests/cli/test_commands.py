@@ -1,0 +1,145 @@
+import json
+
+import numpy as np
+import pytest
+
+from cmaxslam_fbp import __version__
+from cmaxslam_fbp.events import SensorSize
+from cmaxslam_fbp.geometry.camera import davis240c
+from cmaxslam_fbp.io import open_recording
+from cmaxslam_fbp.io.trajectory_files import write_trajectory
+from cmaxslam_fbp.io.writing import write_recording
+from cmaxslam_fbp.trajectory import RotationTrajectory
+
+
+class Source:
+    camera = davis240c()
+    sensor_size = SensorSize(240, 180)
+    imu = None
+
+    def __init__(self):
+        t_ns = 1_468_941_032_229_417_000 + np.arange(0, 60_000_001, 5_000_000)
+        angles = 0.5 * 0.5 * (t_ns - t_ns[0]) * 1e-9  # half of 0.5 rad/s about y
+        zeros = np.zeros(len(t_ns))
+        quaternions = np.column_stack([zeros, np.sin(angles), zeros, np.cos(angles)])
+        self.ground_truth = RotationTrajectory(t_ns, quaternions)
+
+
+@pytest.fixture
+def bag(tmp_path, make_events):
+    write_recording(Source(), [make_events(5000)], tmp_path / "a.bag")
+    return tmp_path / "a.bag"
+
+
+def test_help_and_version(run):
+    assert "simulate" in run("--help").stdout
+    assert run("--version").stdout == f"{__version__}\n"
+    for command in ("info", "convert", "simulate", "evaluate", "config"):
+        assert "Usage" in run(command, "--help").stdout
+
+
+def test_usage_errors_exit_with_2(run):
+    assert "No such command" in run("nothing", code=2).stderr
+    run("info", code=2)
+    run("info", "a.bag", "--sensor-size", "big", code=2)
+
+
+def test_known_errors_are_one_line_and_exit_with_1(run):
+    done = run("info", "missing.bag", code=1)
+    assert done.stderr.startswith("error: missing.bag does not exist")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [("--debug", "info", "missing.bag"), ("info", "missing.bag", "--debug")])
+def test_debug_shows_the_traceback(run, arguments):
+    assert "Traceback" in run(*arguments, code=1).stderr
+
+
+def test_info_as_json(run, bag):
+    figures = json.loads(run("info", bag, "--json").stdout)
+    assert (figures["events"], figures["width"], figures["height"]) == (5000, 240, 180)
+    assert figures["duration_s"] == pytest.approx(0.05, abs=1e-3)
+    assert figures["mean_rate_ev_s"] == pytest.approx(5000 / figures["duration_s"])
+    assert 1.0e5 < figures["peak_rate_ev_s"] < 1.3e5
+    assert figures["calibration"]["fx"] == 199.092
+    assert figures["ground_truth_poses"] == 13
+    assert ["/dvs/events", "dvs_msgs/msg/EventArray", 6] in figures["topics"]
+
+
+def test_info_for_people(run, bag):
+    text = run("info", bag).stdout
+    for words in ("240 x 180 pixels", "5,000", "fx 199.092", "13 poses", "/dvs/events"):
+        assert words in text
+
+
+def test_info_of_a_range_counts_only_that(run, bag):
+    whole = json.loads(run("info", bag, "--json").stdout)
+    part = json.loads(run("info", bag, "--json", "--start", 0.01, "--duration", 0.02).stdout)
+    assert part["events"] == pytest.approx(2000, rel=0.1)
+    assert part["start_ns"] >= whole["start_ns"] + 10_000_000
+
+
+def test_the_peak_rate_is_that_of_the_busiest_ten_milliseconds(run, tmp_path, make_events):
+    """2,000 events within 10 ms among 1,000 over a second, however the recording is cut into pieces."""
+    from cmaxslam_fbp.events import Events
+
+    quiet = make_events(1000, start_ns=0, duration_ns=1_000_000_000)
+    t_ns = np.sort(np.concatenate([[0], quiet.t_ns, 500_000_000 + 2_500 * np.arange(2000)]))
+    column = np.ones(len(t_ns), np.uint16)
+    events = Events(t_ns, column, column, column.astype(np.uint8))
+    expected = np.bincount(t_ns // 10_000_000).max() / 0.01
+    write_recording(Source(), [events], tmp_path / "b.bag")
+    assert json.loads(run("info", tmp_path / "b.bag", "--json").stdout)["peak_rate_ev_s"] == expected
+
+
+def test_warnings_about_mended_events_go_to_stderr(run, tmp_path):
+    np.savez(tmp_path / "a.npz", t_ns=[1, 3, 2], x=[1, 2, 9], y=[1, 1, 1], p=[0, 1, 1], width=5, height=5)
+    done = run("info", tmp_path / "a.npz", "--json")
+    assert json.loads(done.stdout)["defects"] == {"reordered": 1, "outside_sensor": 1}
+    assert "warning: 1 events came out of order" in done.stderr
+    assert "warning: 1 events lay outside the sensor" in done.stderr
+
+
+def test_convert_keeps_everything_and_does_not_overwrite(run, bag, tmp_path):
+    assert run("convert", bag, tmp_path / "b.npz").stdout.endswith("b.npz: 5,000 events\n")
+    assert "exists already" in run("convert", bag, tmp_path / "b.npz", code=1).stderr
+    run("convert", bag, tmp_path / "b.npz", "--overwrite", "--quiet")
+    run("convert", tmp_path / "b.npz", tmp_path / "text")
+    run("convert", tmp_path / "text", tmp_path / "c.bag", "--compression", "lz4")
+    first, last = open_recording(bag), open_recording(tmp_path / "c.bag")
+    for a, b in zip(first.chunks(), last.chunks(), strict=True):
+        np.testing.assert_array_equal(a.t_ns, b.t_ns)
+        np.testing.assert_array_equal(a.x, b.x)
+    assert first.camera == last.camera
+    np.testing.assert_allclose(first.ground_truth.quaternions_xyzw, last.ground_truth.quaternions_xyzw, atol=1e-11)
+
+
+def test_a_given_calibration_travels_with_the_conversion(run, bag, tmp_path):
+    (tmp_path / "mine.txt").write_text("100 101 102 103 0 0 0 0 0\n")
+    run("convert", bag, tmp_path / "b.npz", "--calib", tmp_path / "mine.txt")
+    assert open_recording(tmp_path / "b.npz").require_camera().fy == 101
+
+
+def test_evaluate_against_a_recording_and_a_file(run, bag, tmp_path):
+    truth = open_recording(bag).ground_truth
+    write_trajectory(tmp_path / "est.txt", truth)
+    write_trajectory(tmp_path / "gt.txt", truth)
+    for reference in (bag, tmp_path / "gt.txt"):
+        figures = json.loads(run("evaluate", tmp_path / "est.txt", reference, "--json").stdout)
+        assert figures["absolute_best_fit_rms_deg"] < 1e-6
+        assert figures["poses"] == 13
+    assert "absolute, best fit" in run("evaluate", tmp_path / "est.txt", bag).stdout
+
+
+def test_evaluate_without_ground_truth_says_so(run, tmp_path):
+    np.savez(tmp_path / "a.npz", t_ns=[1, 2, 3], x=[1, 1, 1], y=[1, 1, 1], p=[0, 1, 1], width=5, height=5)
+    (tmp_path / "est.txt").write_text("0 0 0 0 0 0 0 1\n1 0 0 0 0 0 0 1\n")
+    assert "has no reference poses" in run("evaluate", tmp_path / "est.txt", tmp_path / "a.npz", code=1).stderr
+
+
+def test_config_show_prints_what_applies(run):
+    text = run("config", "show", "default", "--set", "recording.events_topic=/mine").stdout
+    assert "events_topic: /mine" in text
+    assert "did you mean" in run("config", "show", "--set", "recording.event_topic=1", code=1).stderr
+    assert "default" in run("config", "list").stdout.split()

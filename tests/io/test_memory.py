@@ -1,0 +1,43 @@
+"""Recordings are streamed: a bag larger than the limit is read within it."""
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+
+from cmaxslam_fbp.events import Events, SensorSize
+from cmaxslam_fbp.io.writing import write_recording
+
+MILLIONS = 45  # 585 MB in the bag
+
+
+class Source:
+    sensor_size = SensorSize(240, 180)
+    camera = ground_truth = imu = None
+
+
+def test_reading_a_bag_of_585_mb_takes_less_than_500_mb_of_memory(tmp_path):
+    n = 1_000_000
+    column = np.arange(n) % 180
+
+    def chunks():
+        for i in range(MILLIONS):
+            t_ns = 1_468_941_032_000_000_000 + (i * n + np.arange(n)) * 200  # 5 Mev/s
+            yield Events(t_ns, column.astype(np.uint16), column.astype(np.uint16), (column % 2).astype(np.uint8))
+
+    write_recording(Source(), chunks(), tmp_path / "long.bag")
+    program = textwrap.dedent(
+        f"""
+        import resource
+        from cmaxslam_fbp.io import open_recording
+        recording = open_recording({str(tmp_path / "long.bag")!r})
+        count = sum(len(events) for events in recording.chunks())
+        print(count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+        """
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    (tmp_path / "long.bag").unlink()
+    count, peak_mb = map(int, done.stdout.split())
+    assert count == MILLIONS * n
+    assert peak_mb < 500
