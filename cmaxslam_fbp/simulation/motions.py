@@ -66,10 +66,15 @@ class HandheldMotion:
         self._ramp_s = min(_RAMP_S, duration_s / 4)
         rng = np.random.default_rng([seed, 0x4D6F7469])
         self._frequencies = rng.uniform(0.4, 1.6, (3, _WAVES))  # cycles per unit of phase
-        self._phases = rng.uniform(0, 2 * np.pi, (3, _WAVES))
         weights = rng.uniform(0.4, 1.0, (3, _WAVES)) / self._frequencies
-        offsets = (weights * np.sin(self._phases)).sum(axis=1)
-        bound = weights.sum(axis=1) + np.abs(offsets)
+        total = weights.sum(axis=1)
+        # Start near the middle of every axis's range, so that the range is used on both sides.
+        while True:
+            self._phases = rng.uniform(0, 2 * np.pi, (3, _WAVES))
+            offsets = (weights * np.sin(self._phases)).sum(axis=1)
+            if (np.abs(offsets) < 0.1 * total).all():
+                break
+        bound = total + np.abs(offsets)
         scale = np.radians(extent_deg) * _SHARES / bound
         self._weights, self._offsets = weights * scale[:, None], offsets * scale
         self._tempo = 0.0

@@ -29,7 +29,7 @@ class SensorSettings:
     contrast_sigma : float
         Standard deviation of the thresholds over the pixels, for ON and OFF independently.
     refractory_s : float
-        Time after an event in which a pixel is blind.
+        Time after an event in which a pixel is blind. (In the ECD no two events of a pixel are closer than 1.3 ms.)
     noise_rate_hz : float
         Background activity: events per second and pixel that nothing causes, of random polarity.
     hot_pixels : int
@@ -38,10 +38,10 @@ class SensorSettings:
         Their rate in events per second.
     """
 
-    contrast_on: float = 0.2
-    contrast_off: float = 0.2
+    contrast_on: float = 0.3
+    contrast_off: float = 0.3
     contrast_sigma: float = 0.03
-    refractory_s: float = 100e-6
+    refractory_s: float = 1e-3
     noise_rate_hz: float = 0.2
     hot_pixels: int = 5
     hot_pixel_rate_hz: float = 200.0
@@ -162,12 +162,12 @@ class EventSensor:
         rotations = np.asarray(rotation, np.float64)[None]
         faces, middle = self._face_matrices(rotations)
         front = self._front_arguments(rotations, None if object_rotation is None else object_rotation[None])
-        levels = np.empty(len(self._bearings), np.float32)
+        levels = np.empty((len(self._bearings), 2), np.float32)
         render_levels(
             self._scene.texels.reshape(-1), self._scene.size, np.float32(self._scene.focal), self._bearings,
             faces, middle, *front, levels,
         )  # fmt: skip
-        return levels.reshape(self._camera.height, self._camera.width)
+        return levels[:, 1].reshape(self._camera.height, self._camera.width)
 
     @staticmethod
     def _face_matrices(rotations: FloatArray) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:

@@ -15,11 +15,13 @@ from numba import njit
 
 LONG_AGO_US = -(10**15)
 
+_TILE = 256  # pixels
+
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S11, _ONE = (np.uint64(n) for n in (30, 27, 31, 11, 1))
-_F0, _F1 = np.float32(0), np.float32(1)
+_F0 = np.float32(0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -53,132 +55,158 @@ def cube_face(x, y, z):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sample_path(texels, offset, size, focal, matrix, bx, by, bz, address, right, below, levels):
-    """Bilinear samples of one square texture along the path of a bearing: `levels[1:]` from `matrix` (9, K).
+def sample_scene(texels, size, focal, bearings, first, count, face_matrices, middle, address, right, below, levels):
+    """Fill `levels[:count, 1:]` with bilinear samples along the paths of `count` pixels over the K renderings.
 
-    The direction of rendering k is `matrix[:, k] (bx, by, bz)`; it meets the texture at
-    `focal (x, y) / z + (size - 1) / 2`. `address`, `right` and `below` are scratch (K,).
+    `face_matrices` (6, 9, K) take a bearing to the axes of each cube face; it meets the face's texels at
+    `focal (x, y) / z + (size - 1) / 2`. The direction at the `middle` (9,) rendering chooses the face.
+    `address`, `right` and `below` are scratch (K,).
     """
-    count = matrix.shape[1]
+    steps = face_matrices.shape[2]
     centre = np.float32(0.5) * np.float32(size - 1)
     limit = np.float32(size) - np.float32(1.01)
-    for k in range(count):
-        x = matrix[0, k] * bx + matrix[1, k] * by + matrix[2, k] * bz
-        y = matrix[3, k] * bx + matrix[4, k] * by + matrix[5, k] * bz
-        z = matrix[6, k] * bx + matrix[7, k] * by + matrix[8, k] * bz
-        scale = focal / z
-        column = min(max(x * scale + centre, _F0), limit)
-        row = min(max(y * scale + centre, _F0), limit)
-        i, j = np.int32(column), np.int32(row)
-        address[k] = np.int32(j * np.int32(size) + i)
-        right[k] = column - np.float32(i)
-        below[k] = row - np.float32(j)
-    for k in range(count):
-        a = offset + address[k]
-        upper = texels[a] + right[k] * (texels[a + 1] - texels[a])
-        lower = texels[a + size] + right[k] * (texels[a + size + 1] - texels[a + size])
-        levels[k + 1] = upper + below[k] * (lower - upper)
+    stride = np.int32(size)
+    next_row = np.uint64(size)
+    for n in range(count):
+        bx, by, bz = bearings[first + n, 0], bearings[first + n, 1], bearings[first + n, 2]
+        face = cube_face(
+            middle[0] * bx + middle[1] * by + middle[2] * bz,
+            middle[3] * bx + middle[4] * by + middle[5] * bz,
+            middle[6] * bx + middle[7] * by + middle[8] * bz,
+        )
+        for k in range(steps):
+            x = face_matrices[face, 0, k] * bx + face_matrices[face, 1, k] * by + face_matrices[face, 2, k] * bz
+            y = face_matrices[face, 3, k] * bx + face_matrices[face, 4, k] * by + face_matrices[face, 5, k] * bz
+            z = face_matrices[face, 6, k] * bx + face_matrices[face, 7, k] * by + face_matrices[face, 8, k] * bz
+            scale = focal / z
+            column = min(max(x * scale + centre, _F0), limit)
+            row = min(max(y * scale + centre, _F0), limit)
+            i, j = np.int32(column), np.int32(row)
+            address[k] = np.uint32(j * stride + i)
+            right[k] = column - np.float32(i)
+            below[k] = row - np.float32(j)
+        offset = np.uint64(face * size * size)
+        for k in range(steps):
+            a = offset + np.uint64(address[k])
+            c = a + next_row
+            upper = texels[a] + right[k] * (texels[a + _ONE] - texels[a])
+            lower = texels[c] + right[k] * (texels[c + _ONE] - texels[c])
+            levels[n, k + 1] = upper + below[k] * (lower - upper)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def cover_path(texels, opacity, size, focal, matrix, bx, by, bz, levels):
-    """Lay a foreground texture over `levels[1:]`: `(1 - opacity) background + opacity foreground`, in log intensity."""
+def cover_scene(texels, opacity, size, focal, bearings, first, count, matrices, cosine, levels):
+    """Lay a foreground over `levels[:count, 1:]`: `(1 - opacity) scene + opacity foreground`, in log intensity.
+
+    `matrices` (9, K) take a bearing to the axes of the foreground's texture. Pixels whose bearing has a smaller
+    `cosine` to it at the middle rendering miss it.
+    """
+    steps = matrices.shape[1]
     centre = np.float32(0.5) * np.float32(size - 1)
     limit = np.float32(size) - np.float32(1.01)
-    for k in range(matrix.shape[1]):
-        z = matrix[6, k] * bx + matrix[7, k] * by + matrix[8, k] * bz
-        if z <= np.float32(0.1):
+    m = steps // 2
+    for n in range(count):
+        bx, by, bz = bearings[first + n, 0], bearings[first + n, 1], bearings[first + n, 2]
+        if matrices[6, m] * bx + matrices[7, m] * by + matrices[8, m] * bz < cosine:
             continue
-        x = matrix[0, k] * bx + matrix[1, k] * by + matrix[2, k] * bz
-        y = matrix[3, k] * bx + matrix[4, k] * by + matrix[5, k] * bz
-        scale = focal / z
-        column, row = x * scale + centre, y * scale + centre
-        if not (column >= _F0 and row >= _F0 and column <= limit and row <= limit):
-            continue
-        i, j = int(column), int(row)
-        u, v = column - np.float32(i), row - np.float32(j)
-        a = j * size + i
-        upper = opacity[a] + u * (opacity[a + 1] - opacity[a])
-        lower = opacity[a + size] + u * (opacity[a + size + 1] - opacity[a + size])
-        alpha = upper + v * (lower - upper)
-        upper = texels[a] + u * (texels[a + 1] - texels[a])
-        lower = texels[a + size] + u * (texels[a + size + 1] - texels[a + size])
-        levels[k + 1] += alpha * (upper + v * (lower - upper) - levels[k + 1])
+        for k in range(steps):
+            z = matrices[6, k] * bx + matrices[7, k] * by + matrices[8, k] * bz
+            if z <= np.float32(0.1):
+                continue
+            x = matrices[0, k] * bx + matrices[1, k] * by + matrices[2, k] * bz
+            y = matrices[3, k] * bx + matrices[4, k] * by + matrices[5, k] * bz
+            scale = focal / z
+            column, row = x * scale + centre, y * scale + centre
+            if not (column >= _F0 and row >= _F0 and column <= limit and row <= limit):
+                continue
+            i, j = int(column), int(row)
+            u, v = column - np.float32(i), row - np.float32(j)
+            a = j * size + i
+            c = a + size
+            upper = opacity[a] + u * (opacity[a + 1] - opacity[a])
+            lower = opacity[c] + u * (opacity[c + 1] - opacity[c])
+            alpha = upper + v * (lower - upper)
+            upper = texels[a] + u * (texels[a + 1] - texels[a])
+            lower = texels[c] + u * (texels[c + 1] - texels[c])
+            levels[n, k + 1] += alpha * (upper + v * (lower - upper) - levels[n, k + 1])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def cross_levels(
-    levels, times_us, start_us, pixel, on, off, rates_hz, refractory_us,
+    levels, times_us, start_us, first, pixels, on, off, rates_hz, refractory_us,
     reference, previous, last_us, noise_us, random, out_us, out_code, count,
 ):  # fmt: skip
-    """Turn the levels of one pixel into events, and return the new event count, or -1 where the output is full.
+    """Turn levels into events; return the number of pixels done and the new event count.
 
-    `levels[k]` (K + 1,) is the log intensity at `times_us[k]` after the block's start, linear in between;
-    `levels[0]` is taken from the state. An event is due whenever the level reaches the reference plus the ON or
-    minus the OFF threshold; the reference then moves by exactly that threshold. An event within the refractory
-    time of the last one is lost. Stamps are the first whole microsecond at or after the crossing: they lie in
-    `(start, end]`. The state arrays of the pixel change only if all its events found room.
+    `levels[n, k]` (N, K + 1) is the log intensity of pixel `first + n` at `times_us[k]` after the block's start,
+    linear in between; `levels[:, 0]` is not read, for the state has it. An event is due whenever the level reaches
+    the reference plus the ON or minus the OFF threshold; the reference then moves by exactly that threshold. An
+    event within the refractory time of the last one is lost. Stamps are the first whole microsecond at or after
+    the crossing: they lie in `(start, end]`. Where the output is full, the pixel that found no room keeps its state.
     """
     steps = len(times_us) - 1
-    base, threshold_on, threshold_off = reference[pixel], on[pixel], off[pixel]
-    low, high = base - threshold_off, base + threshold_on
-    next_noise = noise_us[pixel] - start_us
     length_us = np.int64(times_us[steps])
-    active = 0
-    for k in range(1, steps + 1):
-        active += (levels[k] >= high) | (levels[k] <= low)
-    if active == 0 and next_noise > times_us[steps]:
-        previous[pixel] = levels[steps]
-        return count
     capacity = len(out_us)
-    last = last_us[pixel] - start_us
-    state = random[pixel]
-    before = previous[pixel]
-    for k in range(1, steps + 1):
-        level = levels[k]
-        if low < level < high and next_noise > times_us[k]:
-            before = level
+    for n in range(pixels):
+        pixel = first + n
+        base, threshold_on, threshold_off = reference[pixel], on[pixel], off[pixel]
+        low, high = base - threshold_off, base + threshold_on
+        next_noise = noise_us[pixel] - start_us
+        active = 0
+        for k in range(1, steps + 1):
+            active += (levels[n, k] >= high) | (levels[n, k] <= low)
+        if active == 0 and next_noise > times_us[steps]:
+            previous[pixel] = levels[n, steps]
             continue
-        while True:
-            rising = level >= high
-            crossing = rising or level <= low
-            if crossing:
-                threshold = high if rising else low
-                fraction = np.float64(threshold - before) / np.float64(level - before)
-                stamp = np.int64(math.ceil(times_us[k - 1] + fraction * (times_us[k] - times_us[k - 1])))
-                stamp = min(max(stamp, np.int64(1)), length_us)
-                until = np.float64(stamp)
-            else:
+        last = last_us[pixel] - start_us
+        state = random[pixel]
+        before = previous[pixel]
+        done = count
+        for k in range(1, steps + 1):
+            level = levels[n, k]
+            if low < level < high and next_noise > times_us[k]:
+                before = level
+                continue
+            while True:
+                rising = level >= high
+                crossing = rising or level <= low
+                stamp = np.int64(0)
                 until = times_us[k]
-            while next_noise <= until:
-                state, bits = next_random(state)
-                noise_stamp = max(np.int64(math.ceil(next_noise)), np.int64(1))
-                if noise_stamp - last >= refractory_us:
+                threshold = high if rising else low
+                if crossing:
+                    fraction = np.float64(threshold - before) / np.float64(level - before)
+                    stamp = np.int64(math.ceil(times_us[k - 1] + fraction * (times_us[k] - times_us[k - 1])))
+                    stamp = min(max(stamp, np.int64(1)), length_us)
+                    until = np.float64(stamp)
+                while next_noise <= until:
+                    state, bits = next_random(state)
+                    noise_stamp = max(np.int64(math.ceil(next_noise)), np.int64(1))
+                    if noise_stamp - last >= refractory_us:
+                        if count == capacity:
+                            return n, done
+                        out_us[count] = noise_stamp
+                        out_code[count] = 2 * pixel + np.int64(bits & _ONE)
+                        count += 1
+                        last = noise_stamp
+                    next_noise += noise_gap_us(bits, rates_hz[pixel])
+                if not crossing:
+                    break
+                if stamp - last >= refractory_us:
                     if count == capacity:
-                        return -1
-                    out_us[count] = noise_stamp
-                    out_code[count] = 2 * pixel + np.int64(bits & _ONE)
+                        return n, done
+                    out_us[count] = stamp
+                    out_code[count] = 2 * pixel + (1 if rising else 0)
                     count += 1
-                    last = noise_stamp
-                next_noise += noise_gap_us(bits, rates_hz[pixel])
-            if not crossing:
-                break
-            if stamp - last >= refractory_us:
-                if count == capacity:
-                    return -1
-                out_us[count] = stamp
-                out_code[count] = 2 * pixel + (1 if rising else 0)
-                count += 1
-                last = stamp
-            base = threshold
-            low, high = base - threshold_off, base + threshold_on
-        before = level
-    reference[pixel] = base
-    previous[pixel] = before
-    last_us[pixel] = last + start_us
-    noise_us[pixel] = next_noise + start_us
-    random[pixel] = state
-    return count
+                    last = stamp
+                base = threshold
+                low, high = base - threshold_off, base + threshold_on
+            before = level
+        reference[pixel] = base
+        previous[pixel] = before
+        last_us[pixel] = last + start_us
+        noise_us[pixel] = next_noise + start_us
+        random[pixel] = state
+    return pixels, count
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -190,40 +218,31 @@ def advance_pixels(
 ):  # fmt: skip
     """Run pixels `first...` through one block; return the first pixel not done and the number of events so far.
 
-    `face_matrices` (6, 9, K) take a bearing to the axes of each cube face at each rendering, `middle` (9,) is
-    the rotation of the middle rendering, which chooses the face. `front_matrices` (9, K) do the same for the
-    foreground texture (K = 0: none); pixels whose middle bearing has a cosine below `front_cosine` miss it.
+    Pixels go in tiles, whose levels stay in the cache between the stages.
     """
     steps = len(times_us) - 1
-    levels = np.empty(steps + 1, np.float32)
-    address = np.empty(steps, np.int32)
+    levels = np.empty((_TILE, steps + 1), np.float32)
+    address = np.empty(steps, np.uint32)
     right = np.empty(steps, np.float32)
     below = np.empty(steps, np.float32)
-    has_front = front_matrices.shape[1] == steps and len(front_texels) > 0
-    for pixel in range(first, len(bearings)):
-        bx, by, bz = bearings[pixel, 0], bearings[pixel, 1], bearings[pixel, 2]
-        face = cube_face(
-            middle[0] * bx + middle[1] * by + middle[2] * bz,
-            middle[3] * bx + middle[4] * by + middle[5] * bz,
-            middle[6] * bx + middle[7] * by + middle[8] * bz,
+    while first < len(bearings):
+        pixels = min(_TILE, len(bearings) - first)
+        sample_scene(
+            texels, size, focal, bearings, first, pixels, face_matrices, middle, address, right, below, levels
         )
-        levels[0] = previous[pixel]
-        sample_path(
-            texels, face * size * size, size, focal, face_matrices[face], bx, by, bz, address, right, below, levels
-        )
-        if has_front:
-            k = steps // 2
-            cosine = front_matrices[6, k] * bx + front_matrices[7, k] * by + front_matrices[8, k] * bz
-            if cosine > front_cosine:
-                cover_path(front_texels, front_opacity, front_size, front_focal, front_matrices, bx, by, bz, levels)
-        done = cross_levels(
-            levels, times_us, start_us, pixel, on, off, rates_hz, refractory_us,
+        if len(front_texels) > 0:
+            cover_scene(
+                front_texels, front_opacity, front_size, front_focal, bearings, first, pixels,
+                front_matrices, front_cosine, levels,
+            )  # fmt: skip
+        done, count = cross_levels(
+            levels, times_us, start_us, first, pixels, on, off, rates_hz, refractory_us,
             reference, previous, last_us, noise_us, random, out_us, out_code, count,
         )  # fmt: skip
-        if done < 0:
-            return pixel, count
-        count = done
-    return len(bearings), count
+        first += done
+        if done < pixels:
+            break
+    return first, count
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -249,26 +268,20 @@ def order_events(stamps_us, codes, width, length_us, offset_us, origin_ns, t_ns,
 @njit(cache=True, nogil=True, error_model="numpy")
 def render_levels(
     texels, size, focal, bearings, face_matrices, middle,
-    front_texels, front_opacity, front_size, front_focal, front_matrices, front_cosine, out,
+    front_texels, front_opacity, front_size, front_focal, front_matrices, front_cosine, levels,
 ):  # fmt: skip
-    """Fill `out` (N,) with the levels that the bearings (N, 3) see at one rendering."""
-    levels = np.empty(2, np.float32)
-    address = np.empty(1, np.int32)
-    right = np.empty(1, np.float32)
-    below = np.empty(1, np.float32)
-    for pixel in range(len(bearings)):
-        bx, by, bz = bearings[pixel, 0], bearings[pixel, 1], bearings[pixel, 2]
-        face = cube_face(
-            middle[0] * bx + middle[1] * by + middle[2] * bz,
-            middle[3] * bx + middle[4] * by + middle[5] * bz,
-            middle[6] * bx + middle[7] * by + middle[8] * bz,
-        )
-        sample_path(
-            texels, face * size * size, size, focal, face_matrices[face], bx, by, bz, address, right, below, levels
-        )
-        if len(front_texels) > 0:
-            cover_path(front_texels, front_opacity, front_size, front_focal, front_matrices, bx, by, bz, levels)
-        out[pixel] = levels[1]
+    """Fill `levels[:, 1:]` (N, K + 1) with what the bearings (N, 3) see at K renderings."""
+    steps = face_matrices.shape[2]
+    address = np.empty(steps, np.uint32)
+    right = np.empty(steps, np.float32)
+    below = np.empty(steps, np.float32)
+    count = len(bearings)
+    sample_scene(texels, size, focal, bearings, 0, count, face_matrices, middle, address, right, below, levels)
+    if len(front_texels) > 0:
+        cover_scene(
+            front_texels, front_opacity, front_size, front_focal, bearings, 0, count,
+            front_matrices, front_cosine, levels,
+        )  # fmt: skip
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

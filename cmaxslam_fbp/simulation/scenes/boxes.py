@@ -14,14 +14,14 @@ from cmaxslam_fbp.simulation.scenes.tangent_patch import (
 
 FloatArray = npt.NDArray[np.float64]
 
-_COUNT = 520
-_HALF_SIZE_DEG = (3.5, 9.0)
+_COUNT = 450
+_HALF_SIZE_DEG = (4.0, 11.0)
 
 
 def _print(s: FloatArray, t: FloatArray, aspect: float, rng: np.random.Generator) -> FloatArray:
     """Return the print on a side at `s` and `t` in 0 to 1: reflectance relative to the bare side."""
     kind = rng.integers(6)
-    ink = rng.uniform(0.25, 0.55)
+    ink = rng.uniform(0.4, 0.8)
     if kind == 0:  # bar code
         bars = rng.random(int(rng.integers(8, 22))) < 0.5
         dark = bars[np.clip((s * len(bars)).astype(int), 0, len(bars) - 1)] & (np.abs(t - 0.5) < 0.35)
@@ -65,7 +65,7 @@ def _paint_side(
 
 
 def draw_boxes(width: int, seed: int) -> npt.NDArray[np.float32]:
-    """Return the panorama (width / 2, width): boxes of 7 to 18 degrees, each with three visible sides."""
+    """Return the panorama (width / 2, width): boxes of 8 to 22 degrees, each with three visible sides."""
     rng = np.random.default_rng([seed, 0x426F7865])
     panorama = np.full((width // 2, width), 0.35)
     soft = np.pi / width

@@ -100,4 +100,4 @@ def rock_levels(levels, seeds):
                 level += weight * value_noise(s * x, s * y, s * z, seeds[3] + np.uint32(octave))
                 s *= np.float32(2.3)
                 weight *= np.float32(0.8)
-            levels[row, column] = level - np.float32(1.5)
+            levels[row, column] = np.float32(0.5) * level - np.float32(1.0)

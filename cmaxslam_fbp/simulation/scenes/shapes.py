@@ -10,8 +10,8 @@ from cmaxslam_fbp.simulation.scenes.tangent_patch import random_direction, tange
 FloatArray = npt.NDArray[np.float64]
 
 _WALL = 0.85
-_COUNT = 190
-_RADIUS_DEG = (3.0, 7.0)
+_COUNT = 75
+_RADIUS_DEG = (4.0, 7.5)
 
 
 def _regular(corners: int, inner: float = 1.0) -> FloatArray:
@@ -49,7 +49,7 @@ def polygon_distance(u: FloatArray, v: FloatArray, corners: FloatArray) -> Float
 
 
 def draw_shapes(width: int, seed: int) -> npt.NDArray[np.float32]:
-    """Return the panorama (width / 2, width): figures of 6 to 14 degrees that do not touch, all around."""
+    """Return the panorama (width / 2, width): figures of 8 to 15 degrees that do not touch, all around."""
     rng = np.random.default_rng([seed, 0x53686170])
     panorama = np.full((width // 2, width), _WALL)
     soft = np.pi / width  # half a pixel: the edge's coverage
@@ -60,12 +60,12 @@ def draw_shapes(width: int, seed: int) -> npt.NDArray[np.float32]:
             break
         forward, radius = random_direction(rng), np.radians(rng.uniform(*_RADIUS_DEG))
         gaps = [np.arccos(np.clip(forward @ c, -1, 1)) - r for c, r in zip(centres, radii, strict=True)]
-        if gaps and min(gaps) < radius + np.radians(1.0):
+        if gaps and min(gaps) < radius + np.radians(2.0):
             continue
         centres.append(forward)
         radii.append(radius)
         figure = _FIGURES[rng.integers(len(_FIGURES))]
-        shade = rng.uniform(0.04, 0.16)
+        shade = rng.uniform(0.12, 0.35)
         patch = tangent_patch(width, tangent_axes(forward, rng.uniform(0, 2 * np.pi)), radius + 4 * soft)
         size = np.tan(radius)
         if figure is None:
