@@ -33,8 +33,7 @@ class Events:
             column = getattr(self, name)
             if column.dtype != dtype or column.shape != (len(self.t_ns),):
                 raise TypeError(
-                    f"Events.{name} is {column.dtype} {column.shape}; "
-                    f"expected {np.dtype(dtype)} ({len(self.t_ns)},)"
+                    f"Events.{name} is {column.dtype} {column.shape}; expected {np.dtype(dtype)} ({len(self.t_ns)},)"
                 )
 
     def __len__(self) -> int:
@@ -47,9 +46,7 @@ class Events:
     @staticmethod
     def empty() -> Events:
         """No events."""
-        return Events(
-            np.empty(0, np.int64), np.empty(0, np.uint16), np.empty(0, np.uint16), np.empty(0, np.uint8)
-        )
+        return Events(np.empty(0, np.int64), np.empty(0, np.uint16), np.empty(0, np.uint16), np.empty(0, np.uint8))
 
     @staticmethod
     def concatenate(pieces: Iterable[Events]) -> Events:

@@ -1,0 +1,110 @@
+"""Cut a stream of events into packets: by count, or around the times of a fixed rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from cmaxslam_fbp.events.events import Events
+
+
+@dataclass(frozen=True)
+class Packet:
+    """Events that one estimate is made of, and the time that the estimate is for."""
+
+    events: Events
+    t_ns: int
+
+
+def mean_time_ns(events: Events) -> int:
+    """Return the mean stamp, rounded to a nanosecond: exact where a float64 of the stamps would not be."""
+    first = int(events.t_ns[0])
+    return first + round(float((events.t_ns - first).mean()))
+
+
+def packets_by_count(chunks: Iterable[Events], count: int) -> Iterator[Packet]:
+    """Yield consecutive packets of `count` events that do not overlap, each for its mean time.
+
+    What remains at the end is a shorter packet if it has at least half as many events, and is left out otherwise.
+    """
+    buffer = _Buffer(chunks)
+    first = 0
+    while buffer.reach(first + count):
+        events = buffer.slice(first, first + count)
+        yield Packet(events, mean_time_ns(events))
+        first += count
+        buffer.forget(first)
+    rest = buffer.slice(first, buffer.end)
+    if 2 * len(rest) >= count:
+        yield Packet(rest, mean_time_ns(rest))
+
+
+def packets_at_rate(chunks: Iterable[Events], count: int, interval_ns: int) -> Iterator[Packet]:
+    """Yield a packet every `interval_ns`, of the `count` events around that time: half before it, half after it.
+
+    The times count from the first event. Packets overlap where events are few, and skip some where they are many. Those
+    near the ends of the stream, where one half is missing, take their events from the other side.
+    """
+    buffer = _Buffer(chunks)
+    if not buffer.reach(1):
+        return
+    before = count // 2
+    t_ns = int(buffer.slice(0, 1).t_ns[0])
+    while True:
+        t_ns += interval_ns
+        middle = buffer.index_at(t_ns)
+        if middle is None:  # the stream ends before this time
+            return
+        first = max(0, middle - before)
+        if not buffer.reach(first + count):
+            first = max(0, buffer.end - count)
+        buffer.forget(first)
+        yield Packet(buffer.slice(first, min(first + count, buffer.end)), t_ns)
+
+
+class _Buffer:
+    """The part of a stream that is still needed, addressed by the number of the event in the stream."""
+
+    def __init__(self, chunks: Iterable[Events]) -> None:
+        self._chunks = iter(chunks)
+        self._events = Events.empty()
+        self._first = 0
+
+    @property
+    def end(self) -> int:
+        """The number behind the last event that has been read."""
+        return self._first + len(self._events)
+
+    def _read(self) -> bool:
+        """Read at least one more event; False at the end of the stream."""
+        for chunk in self._chunks:
+            if len(chunk):
+                self._events = Events.concatenate([self._events, chunk]) if len(self._events) else chunk
+                return True
+        return False
+
+    def reach(self, end: int) -> bool:
+        """Read until the event before `end` is there; False where the stream is shorter."""
+        while self.end < end:
+            if not self._read():
+                return False
+        return True
+
+    def slice(self, first: int, last: int) -> Events:
+        """Return the events of a range that has been read."""
+        return self._events[first - self._first : last - self._first]
+
+    def index_at(self, t_ns: int) -> int | None:
+        """Return the number of the first event at or after a time, or None where the stream ends before it."""
+        while not len(self._events) or self._events.t_ns[-1] < t_ns:
+            if not self._read():
+                return None
+        return self._first + int(np.searchsorted(self._events.t_ns, t_ns, side="left"))
+
+    def forget(self, first: int) -> None:
+        """Let go of the events before `first`."""
+        if first > self._first:
+            self._events = self._events[first - self._first :]
+            self._first = first

@@ -1,0 +1,79 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.events.packets import mean_time_ns, packets_at_rate, packets_by_count
+
+EPOCH_NS = 1_468_941_032_229_417_000
+
+
+def stream(t_ns):
+    t_ns = np.asarray(t_ns, np.int64)
+    number = np.arange(len(t_ns))
+    return Events(t_ns, number.astype(np.uint16), number.astype(np.uint16), (number % 2).astype(np.uint8))
+
+
+def cut(events, sizes):
+    edges = np.clip(np.cumsum([0, *sizes, len(events)]), 0, len(events))
+    return [events[a:b] for a, b in itertools.pairwise(edges)]
+
+
+sizes = st.lists(st.integers(0, 40), max_size=20)
+
+
+@given(st.integers(0, 100), st.integers(1, 30), sizes)
+def test_packets_by_count_cover_the_stream_once_however_it_is_cut(total, count, sizes):
+    events = stream(EPOCH_NS + 1000 * np.arange(total))
+    packets = list(packets_by_count(cut(events, sizes), count))
+    whole, rest = divmod(total, count)
+    expected = [count] * whole + ([rest] if rest and 2 * rest >= count else [])
+    assert [len(packet.events) for packet in packets] == expected
+    joined = Events.concatenate(packet.events for packet in packets)
+    np.testing.assert_array_equal(joined.x, events.x[: sum(expected)])
+    for packet in packets:
+        assert packet.t_ns == (int(packet.events.t_ns[0]) + int(packet.events.t_ns[-1])) // 2
+
+
+def test_the_mean_time_is_exact_at_unix_stamps():
+    assert mean_time_ns(stream([EPOCH_NS, EPOCH_NS + 1, EPOCH_NS + 5])) == EPOCH_NS + 2
+
+
+@given(st.integers(1, 300), st.integers(2, 40), st.integers(1, 50), sizes)
+def test_packets_at_rate_are_centred_on_their_times(total, count, interval_us, sizes):
+    events = stream(EPOCH_NS + 1000 * np.arange(total))
+    packets = list(packets_at_rate(cut(events, sizes), count, interval_us * 1000))
+    assert [packet.t_ns - EPOCH_NS for packet in packets] == list(
+        range(interval_us * 1000, (total - 1) * 1000 + 1, interval_us * 1000)
+    )
+    for packet in packets:
+        middle = (packet.t_ns - EPOCH_NS) // 1000  # the number of the event at this time
+        first = int(packet.events.x[0])
+        assert len(packet.events) == min(count, total)
+        np.testing.assert_array_equal(packet.events.x, np.arange(first, first + len(packet.events)))
+        if middle - count // 2 >= 0 and middle - count // 2 + count <= total:
+            assert first == middle - count // 2
+
+
+def test_a_silent_stretch_still_has_its_packets():
+    events = stream([0, 10, 20, 1_000_000, 1_000_010])
+    packets = list(packets_at_rate([events], 2, 250_000))
+    assert [packet.t_ns for packet in packets] == [250_000, 500_000, 750_000, 1_000_000]
+    assert [packet.events.t_ns.tolist() for packet in packets] == [[20, 1_000_000]] * 4
+
+
+@pytest.mark.parametrize("cutter", [lambda s: packets_by_count(s, 10), lambda s: packets_at_rate(s, 10, 10)])
+def test_an_empty_stream_has_no_packets(cutter):
+    assert list(cutter([])) == []
+    assert list(cutter([Events.empty()])) == []
+
+
+def test_only_what_is_needed_is_kept_in_memory():
+    """A long stream passes through: the packets are views of its last chunks."""
+    chunks = (stream(np.arange(i * 1000, (i + 1) * 1000)) for i in range(200))
+    for packet in packets_at_rate(chunks, 500, 250):
+        base = packet.events.t_ns.base
+        assert base is None or len(base) < 5000
