@@ -1,0 +1,1 @@
+"""How sharp an image of warped events is, and how that changes."""
