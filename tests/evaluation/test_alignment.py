@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
@@ -70,10 +70,11 @@ def test_the_best_fit_differs_from_the_chordal_mean_where_errors_are_large():
 
 @settings(deadline=None)
 @given(st.integers(0, 10_000))
+@example(19766)  # here the mean found from the chordal one is a local minimum, worse than the first pose
 def test_the_best_fit_is_never_worse_than_the_first_pose(seed):
     """Even for rotations that have nothing to do with each other."""
     random = np.random.default_rng(seed)
-    count = int(random.integers(2, 6))
+    count = int(random.integers(2, 7))
     ground_truth, estimate = (Rotation.from_quat(random.normal(size=(count, 4))) for _ in range(2))
     first = cost(align_first_pose(ground_truth, estimate), ground_truth, estimate)
     assert (align_best_fit(ground_truth, estimate)[1] ** 2).sum() <= first * (1 + 1e-12)

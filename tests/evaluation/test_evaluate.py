@@ -159,6 +159,8 @@ def test_a_gap_of_the_ground_truth_is_reported(smooth_motion):
     estimate = smooth_motion(0, 4, 50)
     assert evaluate(estimate, gappy).ground_truth_longest_gap_s == pytest.approx(0.7)
     assert evaluate(estimate, gappy, duration_s=0.9).ground_truth_longest_gap_s == pytest.approx(0.01)
+    assert evaluate(estimate, gappy, start_s=1.2).ground_truth_longest_gap_s == pytest.approx(0.7)
+    assert evaluate(estimate, gappy, duration_s=1.2).ground_truth_longest_gap_s == pytest.approx(0.7)
     assert evaluate(estimate, gappy, start_s=2.0).ground_truth_longest_gap_s == pytest.approx(0.01)
 
 
