@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -51,6 +51,8 @@ class Evaluation:
         number of pairs; and whether the estimate's poses are further apart than `dt`.
     angular_velocity_rms_deg_s, angular_velocity_rms_per_axis_deg_s : float
         RMS of the length of the difference of the body rates, and root of its mean square over times and axes.
+    angular_velocity_reference : str
+        What the body rates were compared with.
     """
 
     poses: int
@@ -74,6 +76,7 @@ class Evaluation:
     relative_interpolated: dict[str, bool]
     angular_velocity_rms_deg_s: float
     angular_velocity_rms_per_axis_deg_s: float
+    angular_velocity_reference: Literal["ground truth", "gyroscope"]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain numbers for JSON: no NaN, None where a figure does not exist."""
@@ -143,6 +146,7 @@ def evaluate(
         relative_interpolated={dt: float(dt) < 0.999 * step_s for dt in relative},
         angular_velocity_rms_deg_s=velocity.rms_deg_s,
         angular_velocity_rms_per_axis_deg_s=velocity.rms_per_axis_deg_s,
+        angular_velocity_reference="ground truth" if reference_velocities is None else "gyroscope",
     )
 
 

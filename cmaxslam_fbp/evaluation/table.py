@@ -72,6 +72,8 @@ def _notes(columns: Mapping[str, Evaluation]) -> str | None:
         notes.append("* shorter than the step between poses: measures the interpolated estimate")
     if any(e.time_offset_s is not None for e in columns.values()):
         notes.append("a positive offset means that the estimate lags the ground truth")
+    if any(e.angular_velocity_reference == "gyroscope" for e in columns.values()):
+        notes.append("angular velocity: against the gyroscope")
     gap_s = max((e.ground_truth_longest_gap_s for e in columns.values()), default=0.0)
     if gap_s > _LONG_GAP_S:
         notes.append(f"the ground truth has a gap of {gap_s:.2f} s, across which it is interpolated")

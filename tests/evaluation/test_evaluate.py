@@ -170,7 +170,9 @@ def test_a_gyroscope_replaces_the_ground_truth_as_reference_of_the_rate():
     gyroscope = AngularVelocities(t_ns, np.tile([0, 0, 1 + np.radians(2.0)], (len(t_ns), 1)))
     result = evaluate(trajectory, trajectory, reference_velocities=gyroscope)
     assert result.angular_velocity_rms_deg_s == pytest.approx(2.0, rel=1e-9)
+    assert result.angular_velocity_reference == "gyroscope"
     assert result.absolute_best_fit_rms_deg < 1e-9
+    assert evaluate(trajectory, trajectory).angular_velocity_reference == "ground truth"
 
 
 def test_the_dictionary_is_json_without_nan(smooth_motion):

@@ -60,3 +60,9 @@ def test_a_gap_of_the_ground_truth_is_named(evaluation):
     assert not any("gap" in line for line in lines_of(evaluation_table(evaluation)))
     gappy = replace(evaluation, ground_truth_longest_gap_s=0.75)
     assert any("gap of 0.75 s" in line for line in lines_of(evaluation_table(gappy)))
+
+
+def test_a_gyroscope_as_reference_is_named(evaluation):
+    assert not any("gyroscope" in line for line in lines_of(evaluation_table(evaluation)))
+    against_gyroscope = replace(evaluation, angular_velocity_reference="gyroscope")
+    assert any("against the gyroscope" in line for line in lines_of(evaluation_table(against_gyroscope)))
