@@ -15,8 +15,9 @@ from cmaxslam_fbp.geometry.camera import Camera
 MAX_BLOCK_RAD = 0.2
 
 _TICK_US = 1000
-_MAX_BLOCK_TICKS = 32
-_MAX_STEPS = 32
+_MAX_BLOCK_TICKS = 64
+_MAX_STEPS = 64
+_LANES = 16  # steps come in multiples of it: the kernels compute 16 numbers at once
 _SAFETY = 1.02  # speeds are looked up once per tick
 
 
@@ -37,11 +38,14 @@ class Block:
 def pixels_per_radian(camera: Camera) -> float:
     """Return the largest image motion in pixels that a turn of one radian causes anywhere on the sensor."""
     bearings = camera.bearings()
-    closest = np.inf
-    for axis in (0, 1):
-        if bearings.shape[axis] > 1:
-            closest = min(closest, float(np.linalg.norm(np.diff(bearings, axis=axis), axis=-1).min()))
-    return 1 / closest if np.isfinite(closest) else max(camera.fx, camera.fy)
+    if min(bearings.shape[:2]) < 2:
+        return max(camera.fx, camera.fy)
+    right = np.diff(bearings, axis=1)[1:]
+    down = np.diff(bearings, axis=0)[:, 1:]
+    # The smallest singular value of (right, down) is the smallest angle that moves the image by one pixel.
+    a, b, c = (np.einsum("ijk,ijk->ij", *pair) for pair in ((right, right), (right, down), (down, down)))
+    smallest = (a + c) / 2 - np.sqrt(((a - c) / 2) ** 2 + b**2)
+    return float(1 / np.sqrt(smallest.min()))
 
 
 def schedule_blocks(duration_us: int, speeds_rad_s: npt.NDArray[np.float64], max_step_rad: float) -> Iterator[Block]:
@@ -67,5 +71,7 @@ def schedule_blocks(duration_us: int, speeds_rad_s: npt.NDArray[np.float64], max
             fastest, last = faster, last + 1
         start_us, end_us = first * _TICK_US, min(last * _TICK_US, duration_us)
         steps = max(1, int(np.ceil(fastest * (end_us - start_us) / max_step_rad)))
+        if steps > _LANES // 4:
+            steps = -(-steps // _LANES) * _LANES
         yield Block(start_us, end_us - start_us, steps)
         first = last

@@ -102,9 +102,9 @@ class EventSensor:
         self.noise_rates_hz = np.full(count, float(settings.noise_rate_hz))
         self.hot_pixels = np.sort(rng.choice(count, int(settings.hot_pixels), replace=False))
         self.noise_rates_hz[self.hot_pixels] = settings.hot_pixel_rate_hz
-        self._random = rng.integers(0, 2**64, count, dtype=np.uint64)
-        self._noise_us = np.empty(count)
-        first_noise(self.noise_rates_hz, self._random, self._noise_us)
+        self.random_states = rng.integers(0, 2**64, count, dtype=np.uint64)
+        self.noise_times_us = np.empty(count)
+        first_noise(self.noise_rates_hz, self.random_states, self.noise_times_us)
         self._last_us = np.full(count, LONG_AGO_US, np.int64)
         self._reference = np.zeros(count, np.float32)
         self._previous = np.zeros(count, np.float32)
@@ -139,7 +139,7 @@ class EventSensor:
                 self._scene.texels.reshape(-1), self._scene.size, np.float32(self._scene.focal), self._bearings,
                 faces, middle, *front, block.times_us, np.int64(block.start_us),
                 self.thresholds_on, self.thresholds_off, self.noise_rates_hz, self._refractory_us,
-                self._reference, self._previous, self._last_us, self._noise_us, self._random,
+                self._reference, self._previous, self._last_us, self.noise_times_us, self.random_states,
                 self._out_us, self._out_code, first, count,
             )  # fmt: skip
             if first == len(self._bearings):

@@ -15,7 +15,7 @@ from numba import njit
 
 LONG_AGO_US = -(10**15)
 
-_TILE = 256  # pixels
+_TILE = 128  # pixels
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -227,9 +227,7 @@ def advance_pixels(
     below = np.empty(steps, np.float32)
     while first < len(bearings):
         pixels = min(_TILE, len(bearings) - first)
-        sample_scene(
-            texels, size, focal, bearings, first, pixels, face_matrices, middle, address, right, below, levels
-        )
+        sample_scene(texels, size, focal, bearings, first, pixels, face_matrices, middle, address, right, below, levels)
         if len(front_texels) > 0:
             cover_scene(
                 front_texels, front_opacity, front_size, front_focal, bearings, first, pixels,

@@ -168,7 +168,8 @@ class Simulation:
         return self.settings.blur_px / max(self.camera.fx, self.camera.fy)
 
     @cached_property
-    def _cube_map(self) -> CubeMap:
+    def cube_map(self) -> CubeMap:
+        """The scene as the pixels sample it: blurred, logarithmic, on the faces of a cube."""
         focal = min(_TEXELS_PER_PIXEL * max(self.camera.fx, self.camera.fy), _MAX_CUBE_FOCAL)
         return make_cube_map(self.panorama, focal, self._blur_rad)
 
@@ -178,7 +179,7 @@ class Simulation:
         if self.settings.foreground is None:
             return None
         return make_foreground(
-            self.settings.foreground, self.duration_s, self._cube_map.focal, self._blur_rad, self.settings.seed
+            self.settings.foreground, self.duration_s, self.cube_map.focal, self._blur_rad, self.settings.seed
         )
 
     @cached_property
@@ -193,7 +194,7 @@ class Simulation:
 
     def sensor(self) -> EventSensor:
         """Return a fresh sensor that is adapted to the first view."""
-        sensor = EventSensor(self.camera, self._cube_map, self.settings.sensor, self.settings.seed, self.foreground)
+        sensor = EventSensor(self.camera, self.cube_map, self.settings.sensor, self.settings.seed, self.foreground)
         start = np.zeros(1)
         sensor.begin(
             self.motion.rotations(start)[0],

@@ -1,0 +1,93 @@
+import cv2
+import numpy as np
+import pytest
+
+from cmaxslam_fbp.errors import SimulationError
+from cmaxslam_fbp.simulation.scenes import SCENES, check_panorama, load_panorama
+from cmaxslam_fbp.simulation.scenes.shapes import polygon_distance
+from cmaxslam_fbp.simulation.scenes.tangent_patch import tangent_axes, tangent_patch
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_scenes_are_positive_seeded_panoramas(scene):
+    panorama = SCENES[scene](512, 3)
+    assert panorama.shape == (256, 512)
+    assert panorama.dtype == np.float32
+    assert panorama.min() > 0
+    np.testing.assert_array_equal(panorama, SCENES[scene](512, 3))
+    assert np.abs(panorama - SCENES[scene](512, 4)).max() > 0.1
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_scenes_have_no_seam_and_no_pole(scene):
+    panorama = np.log(SCENES[scene](1024, 1))
+    steps = np.abs(np.diff(panorama, axis=1))
+    seam = np.abs(panorama[:, 0] - panorama[:, -1])
+    assert seam.mean() < 1.5 * steps.mean(axis=0).max()
+    assert seam.mean() > 0.1 * steps.mean()
+    # Row 0 is the pole, one point: all its pixels agree, and the row below nearly does.
+    assert np.ptp(panorama[0]) < 1e-4
+    assert steps[1].mean() < steps[256].mean() + 0.02
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_scenes_look_alike_at_all_resolutions(scene):
+    large, small = SCENES[scene](2048, 2), SCENES[scene](1024, 2)
+    reduced = large[::2, ::2]
+    assert np.corrcoef(reduced[64:-64].ravel(), small[64:-64].ravel())[0, 1] > 0.9
+
+
+def test_shapes_are_sparse_and_rocks_are_dense():
+    flat = {name: (np.abs(np.diff(np.log(draw(1024, 0)), axis=1)) < 1e-3).mean() for name, draw in SCENES.items()}
+    assert flat["shapes"] > 0.85
+    assert flat["poster"] < 0.1
+
+
+@pytest.mark.parametrize("forward", [[0.0, 0, 1], [0.6, -0.2, -0.7], [0.05, 0.99, 0.05], [0.0, 0.0, -1.0]])
+def test_a_tangent_patch_holds_its_cap_and_knows_where_it_is(forward):
+    forward = np.array(forward) / np.linalg.norm(forward)
+    width, radius = 512, 0.2
+    axes = tangent_axes(forward, 0.7)
+    np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-12)
+    assert np.linalg.det(axes) == pytest.approx(1)
+    patch = tangent_patch(width, axes, radius)
+    inside = np.zeros((width // 2, width), bool)
+    inside[patch.rows, patch.columns] = np.hypot(patch.u, patch.v) < np.tan(radius)
+    focal = width / (2 * np.pi)
+    phi = (np.arange(width) - width / 2) / focal
+    theta = (np.arange(width // 2)[:, None] - width / 4) / focal
+    directions = np.stack(
+        [np.cos(theta) * np.sin(phi), np.broadcast_to(np.sin(theta), inside.shape), np.cos(theta) * np.cos(phi)], -1
+    )
+    np.testing.assert_array_equal(inside, directions @ forward > np.cos(radius))
+
+
+def test_polygon_distance_of_a_square():
+    square = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
+    u, v = np.array([0.0, 0.5, 2.0, 4.0]), np.array([0.0, 0.0, 0.0, 5.0])
+    np.testing.assert_allclose(polygon_distance(u, v, square), [-1, -0.5, 1, 5])
+
+
+def test_an_image_is_linearised_and_its_colours_become_luminance(tmp_path):
+    image = np.zeros((64, 128, 3), np.uint8)
+    image[:, :64] = [0, 0, 255]  # red, in OpenCV's order
+    image[:, 64:] = 188
+    cv2.imwrite(str(tmp_path / "pano.png"), image)
+    panorama = load_panorama(tmp_path / "pano.png")
+    assert panorama.dtype == np.float32
+    assert panorama[5, 5] == pytest.approx(0.2126, abs=1e-4)
+    assert panorama[5, 100] == pytest.approx(0.5029, abs=1e-3)
+
+
+def test_unusable_panoramas_are_refused_in_one_line(tmp_path):
+    cv2.imwrite(str(tmp_path / "square.png"), np.full((64, 64), 99, np.uint8))
+    cv2.imwrite(str(tmp_path / "black.png"), np.zeros((64, 128), np.uint8))
+    (tmp_path / "text.png").write_text("no image")
+    for name, word in [("square", "twice as wide"), ("black", "zeros"), ("text", "not an image"), ("none", "no such")]:
+        with pytest.raises(SimulationError, match=word) as failure:
+            load_panorama(tmp_path / f"{name}.png")
+        assert "\n" not in str(failure.value)
+    with pytest.raises(SimulationError, match="twice as wide"):
+        check_panorama(np.ones((4, 8, 3)))
+    with pytest.raises(SimulationError, match="finite"):
+        check_panorama(np.full((16, 32), np.nan))
