@@ -33,6 +33,8 @@ REACH = 1.3
 # The darkest intensity relative to the brightest: a lens and a photoreceptor see no deeper black.
 DARKEST = 0.01
 
+_MARGIN = 4
+
 
 @dataclass(frozen=True, eq=False)
 class CubeMap:
@@ -47,6 +49,17 @@ class CubeMap:
         return int(self.texels.shape[1])
 
 
+def pad_panorama(panorama: Image, margin: int) -> Image:
+    """Continue a panorama by `margin` pixels: around at 180 degrees, and on the other side of the poles.
+
+    Row 0 is the upper pole. The lower pole would be row `height`, one below the last: it gets that row's mean.
+    """
+    over = np.roll(panorama, panorama.shape[1] // 2, axis=1)
+    lower_pole = np.full((1, panorama.shape[1]), panorama[-1].mean(), np.float32)
+    tall = np.concatenate([over[margin:0:-1], panorama, lower_pole, over[:-margin:-1]])
+    return np.concatenate([tall[:, -margin:], tall, tall[:, :margin]], axis=1)
+
+
 def blur_panorama(panorama: Image, sigma_rad: float) -> Image:
     """Blur an equirectangular image by a Gaussian of `sigma_rad` on the sphere.
 
@@ -59,12 +72,7 @@ def blur_panorama(panorama: Image, sigma_rad: float) -> Image:
     focal = width / (2 * np.pi)
     sigma_px = sigma_rad * focal
     margin = int(np.ceil(4 * sigma_px)) + 1
-    over = np.roll(panorama, width // 2, axis=1)
-    # Row 0 is the upper pole; the lower pole would be row `height`, one below the last.
-    lower_pole = np.full((1, width), panorama[-1].mean(), np.float32)
-    tall = np.concatenate(
-        [over[margin:0:-1], panorama, lower_pole, over[: -margin - 1 : -1]],
-    )
+    tall = pad_panorama(panorama, margin)[:, margin:-margin]
     columns = cv2.GaussianBlur(tall, (1, 2 * margin + 1), 0, sigmaY=sigma_px, borderType=cv2.BORDER_REPLICATE)
     columns = columns[margin : margin + height]
     latitude = (np.arange(height) - height / 2) / focal
@@ -78,37 +86,19 @@ def blur_panorama(panorama: Image, sigma_rad: float) -> Image:
     return blurred
 
 
-def sample_panorama(panorama: Image, directions: npt.NDArray[np.float32]) -> Image:
-    """Bicubic samples (...) of an equirectangular image along directions (..., 3) of any length."""
-    import cv2
-
-    height, width = panorama.shape
-    focal = width / (2 * np.pi)
-    margin = 4
-    over = np.roll(panorama, width // 2, axis=1)
-    lower_pole = np.full((1, width), panorama[-1].mean(), np.float32)
-    tall = np.concatenate([over[margin:0:-1], panorama, lower_pole, over[:-margin:-1]])
-    wide = np.concatenate([tall[:, -margin:], tall, tall[:, :margin]], axis=1)
-    x, y, z = directions[..., 0], directions[..., 1], directions[..., 2]
-    column = np.mod(width / 2 + focal * np.arctan2(x, z), width) + margin
-    row = height / 2 + focal * np.arctan2(y, np.hypot(x, z)) + margin
-    samples = cv2.remap(wide, column.astype(np.float32), row.astype(np.float32), cv2.INTER_CUBIC)
-    return np.asarray(samples, np.float32)
-
-
 def make_cube_map(panorama: Image, focal: float, blur_rad: float) -> CubeMap:
     """Turn a panorama of linear intensity into the cube map of its blurred logarithm.
 
     The blur is that of lens and pixel; it is applied to the intensity, as light adds, before the logarithm.
     """
+    from cmaxslam_fbp.simulation.cube_map_kernels import sample_face
+
     blurred = blur_panorama(panorama, blur_rad) if blur_rad > 0 else panorama
     brightest = float(blurred.max())
     levels = np.log(np.maximum(blurred, DARKEST * brightest))
     size = 2 * int(np.ceil(REACH * focal)) + 3
-    grid = (np.arange(size, dtype=np.float32) - np.float32((size - 1) / 2)) / np.float32(focal)
-    u, v = np.meshgrid(grid, grid)
-    local = np.stack([u, v, np.ones_like(u)], axis=-1)
+    padded = pad_panorama(levels, _MARGIN)
     texels = np.empty((6, size, size), np.float32)
-    for face, axes in enumerate(FACES.astype(np.float32)):
-        texels[face] = sample_panorama(levels, local @ axes)
+    for face, axes in enumerate(FACES):
+        sample_face(padded, _MARGIN, panorama.shape[1], axes, float(focal), texels[face])
     return CubeMap(texels, float(focal))

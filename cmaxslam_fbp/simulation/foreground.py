@@ -38,9 +38,9 @@ class Foreground:
 
 
 def make_foreground(
-    settings: ForegroundSettings, duration_s: float, focal: float, blur_rad: float, seed: int
+    settings: ForegroundSettings, duration_s: float, brightness: float, focal: float, blur_rad: float, seed: int
 ) -> Foreground:
-    """Make a disc with a blotchy texture, sampled at `focal` texels per radian and blurred like the scene."""
+    """Make a disc with a blotchy texture around the intensity `brightness`, of `focal` texels per radian."""
     import cv2
 
     if not 0 < settings.radius_deg <= 40:
@@ -59,7 +59,7 @@ def make_foreground(
     for scale in (0.35, 0.12, 0.05):  # blotches, as parts of the radius
         layer = cv2.GaussianBlur(rng.standard_normal((size, size)), (0, 0), max(scale * radius * focal, 0.6))
         texture += layer / layer.std()
-    levels = np.log(0.25) + 0.4 * texture
+    levels = np.log(brightness) + 0.25 * texture
     if blur_rad > 0:
         levels = cv2.GaussianBlur(levels, (0, 0), blur_rad * focal)
     motion = HandheldMotion(duration_s, settings.peak_speed_deg_s, settings.extent_deg, seed + 1)

@@ -163,15 +163,18 @@ class Simulation:
             self.motion, self._duration_us * 1000, self.start_ns, self.settings.imu, self.settings.seed
         )
 
-    @cached_property
+    @property
+    def _texel_focal(self) -> float:
+        return min(_TEXELS_PER_PIXEL * max(self.camera.fx, self.camera.fy), _MAX_CUBE_FOCAL)
+
+    @property
     def _blur_rad(self) -> float:
         return self.settings.blur_px / max(self.camera.fx, self.camera.fy)
 
     @cached_property
     def cube_map(self) -> CubeMap:
         """The scene as the pixels sample it: blurred, logarithmic, on the faces of a cube."""
-        focal = min(_TEXELS_PER_PIXEL * max(self.camera.fx, self.camera.fy), _MAX_CUBE_FOCAL)
-        return make_cube_map(self.panorama, focal, self._blur_rad)
+        return make_cube_map(self.panorama, self._texel_focal, self._blur_rad)
 
     @cached_property
     def foreground(self) -> Foreground | None:
@@ -179,7 +182,12 @@ class Simulation:
         if self.settings.foreground is None:
             return None
         return make_foreground(
-            self.settings.foreground, self.duration_s, self.cube_map.focal, self._blur_rad, self.settings.seed
+            self.settings.foreground,
+            self.duration_s,
+            0.6 * float(self.panorama.mean()),
+            self._texel_focal,
+            self._blur_rad,
+            self.settings.seed,
         )
 
     @cached_property

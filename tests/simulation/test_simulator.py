@@ -157,7 +157,8 @@ def test_events_fall_on_the_edges_of_the_scene():
         return float((np.roll(edges, (dy, dx), (0, 1)) * image).sum())
 
     best = max((overlap(dy, dx), dy, dx) for dy in range(-5, 6) for dx in range(-5, 6))
-    assert (abs(best[1]) <= 1) and (abs(best[2]) <= 1)  # pixels of 0.18 deg: 0.6 camera pixels
+    assert abs(best[1]) <= 1  # pixels of 0.18 deg: 0.6 camera pixels
+    assert abs(best[2]) <= 1
 
 
 def test_a_foreground_object_adds_events_that_the_camera_motion_does_not_explain():
@@ -191,7 +192,7 @@ def test_a_trajectory_drives_the_camera():
     difference = truth.inv() * simulation.ground_truth.rotations
     assert np.degrees(difference.magnitude()).max() < 0.01
     assert Simulation(settings(trajectory=trajectory, duration_s=0.3)).duration_s == pytest.approx(0.3)
-    with pytest.raises(SimulationError, match="trajectory lasts 0.600 s"):
+    with pytest.raises(SimulationError, match="trajectory lasts"):
         Simulation(settings(trajectory=trajectory, duration_s=0.7))
 
 

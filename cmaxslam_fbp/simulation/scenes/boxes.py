@@ -57,11 +57,12 @@ def _paint_side(
     s, t = (x * down[1] - y * down[0]) / area, (right[0] * y - right[1] * x) / area
     length_s, length_t = abs(area) / np.hypot(*down), abs(area) / np.hypot(*right)
     inside = np.minimum(np.minimum(s, 1 - s) * length_s, np.minimum(t, 1 - t) * length_t)
-    cover = np.clip(0.5 + inside / (2 * soft), 0, 1)
+    seen = np.nonzero(inside > -soft)
+    s, t, inside = s[seen], t[seen], inside[seen]
     colour = shade * _print(s, t, length_s / length_t, rng)
     colour = np.where(inside < 0.004, 0.6 * shade, colour)  # the edge of the cardboard
-    target = panorama[patch.rows, patch.columns]
-    panorama[patch.rows, patch.columns] = target + cover * (colour - target)
+    place = patch.rows[seen[0], 0], patch.columns[0, seen[1]]
+    panorama[place] += np.clip(0.5 + inside / (2 * soft), 0, 1) * (colour - panorama[place])
 
 
 def draw_boxes(width: int, seed: int) -> npt.NDArray[np.float32]:
