@@ -1,1 +1,5 @@
 """Functional backpropagation through the binning of events."""
+
+from .binning import Binning
+
+__all__ = ["Binning"]

@@ -1,0 +1,154 @@
+"""Binning of points, with derivatives by functional backpropagation: the one class that users need."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+from ..errors import BinningError
+from .pairs import binning_kernel, derivative_kernel
+
+BACKENDS = ("numba", "torch", "reference")
+
+
+class Binning:
+    """Counts weighted points in the bins of a grid, and differentiates through it.
+
+    The frame is `h_j = sum_i w_i prod_d k(x_id - j_d)`: bin `j` is centred at coordinate `j`, and bins are one wide.
+    In every derivative with respect to the points, `k` is replaced by `kappa = l * k`, the convolution
+    with the reconstruction kernel `l`. The frame itself never depends on `l`, and its derivative with respect
+    to the weights, in which it is linear, is exact.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The number of bins along each axis: 1 to 3 of them, any number with the torch and reference backends.
+    kernel : {"rect", "linear", "gauss"}
+        `k`. With rect, bin `j` takes `[j - 1/2, j + 1/2)`: every point to exactly one bin.
+    reconstruction : {"linear", "cubic", "lanczos"} or None
+        `l`. None is the plain derivative of `k`, which rect does not have.
+    surrogate : {"ste", "sigmoid"}, optional
+        A heuristic to compare with, in place of a reconstruction (which is then not used).
+    backend : {"numba", "torch", "reference"}
+        Compiled loops on NumPy arrays; tensors on any device, with autograd; or the slow oracle.
+    threads : int
+        How many threads the numba backend uses. The result has the same bits for any number.
+
+    Notes
+    -----
+    Points may come in any order. Bins beyond the grid do not exist: what falls there is lost, nothing wraps.
+    Points with a NaN or infinite coordinate are ignored, their derivatives are zero, and `count_ignored` counts them.
+    Float32 points give a float32 result computed in float32, all others float64 (the oracle: always float64).
+    At break points of a kernel, derivatives are those from the right.
+
+    With the numba backend, arrays given as `out` (C-contiguous, of the result's type) receive the results, so that
+    a hot loop allocates nothing of their size; arguments that are not contiguous are copied.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> binning = Binning(shape=(3, 4), backend="reference")
+    >>> points = np.array([[1.2, 2.4], [1.4, 2.0]])
+    >>> binning(points)[1]
+    array([0., 0., 2., 0.])
+    >>> points_bar, _ = binning.vjp(points, None, np.arange(12.0).reshape(3, 4))
+    >>> points_bar
+    array([[4., 1.],
+           [4., 1.]])
+    """
+
+    def __init__(
+        self,
+        shape: Iterable[int],
+        kernel: str = "rect",
+        reconstruction: str | None = "linear",
+        *,
+        surrogate: str | None = None,
+        backend: str = "numba",
+        threads: int = 1,
+    ) -> None:
+        self.shape = tuple(operator.index(n) for n in shape)
+        if not self.shape or min(self.shape) < 1:
+            raise BinningError(f"shape must be one or more positive numbers of bins, not {self.shape}")
+        if threads < 1:
+            raise BinningError(f"threads must be 1 or more, not {threads}")
+        if backend not in BACKENDS:
+            raise BinningError(f"unknown backend {backend!r}: use one of {', '.join(BACKENDS)}")
+        if threads > 1 and backend != "numba":
+            raise BinningError("threads are for the numba backend: torch has its own setting, torch.set_num_threads")
+        self.kernel = kernel
+        self.reconstruction = reconstruction if surrogate is None else None
+        self.surrogate = surrogate
+        self.backend = backend
+        self.threads = threads
+        self._backend = self._make_backend()
+
+    def __call__(self, points: Any, weights: Any = None, *, out: Any = None) -> Any:
+        """Bin the points.
+
+        Parameters
+        ----------
+        points : (N, D)
+            Coordinates in bins, in the order of `shape`. Tensors may have more axes in front: (..., N, D).
+        weights : (N,), optional
+            One per point; ones where there are none.
+        out : array of `shape`, optional
+            Where to write the frame.
+
+        Returns
+        -------
+        array of `shape`
+            The frame; (..., *shape) for tensors.
+        """
+        return self._backend.forward(points, weights, out)
+
+    def jvp(self, points: Any, weights: Any, points_dot: Any, weights_dot: Any = None, *, out: Any = None) -> Any:
+        """Return the change of the frame, `shape`, along tangents of the points (N, D) and of the weights (N,).
+
+        Either tangent may be None, for zero.
+        """
+        return self._backend.jvp(points, weights, points_dot, weights_dot, out)
+
+    def vjp(
+        self, points: Any, weights: Any, frame_bar: Any, *, with_weights: bool | None = None, out: Any = None
+    ) -> tuple[Any, Any]:
+        """Pull a cotangent of the frame, `shape`, back to the points (N, D) and to the weights (N,).
+
+        The second value is None where `with_weights` is False; by default it is there if the weights are.
+        `out` is a pair of arrays, either of which may be None.
+        """
+        wanted = weights is not None if with_weights is None else with_weights
+        return self._backend.vjp(points, weights, frame_bar, wanted, out)
+
+    def hvp(self, points: Any, weights: Any, frame_bar: Any, points_dot: Any, *, out: Any = None) -> Any:
+        """Return the derivative (N, D) of the first value of `vjp` along a tangent of the points, `frame_bar` fixed.
+
+        The surrogate "ste", and the plain derivative of the linear kernel, have no second derivative along one
+        axis almost everywhere; only the mixed ones are left.
+        """
+        return self._backend.hvp(points, weights, frame_bar, points_dot, out)
+
+    def count_ignored(self, points: Any) -> int:
+        """Return how many of the points (..., N, D) have a NaN or infinite coordinate, and are therefore ignored."""
+        # Subtracting a finite number from itself gives zero; anything else gives NaN. True for arrays and tensors.
+        return int((points - points != 0).any(-1).sum())
+
+    def __repr__(self) -> str:
+        chosen = f"surrogate={self.surrogate!r}" if self.surrogate else f"reconstruction={self.reconstruction!r}"
+        return f"Binning(shape={self.shape}, kernel={self.kernel!r}, {chosen}, backend={self.backend!r})"
+
+    def _make_backend(self) -> Any:
+        k = binning_kernel(self.kernel)
+        kappa = derivative_kernel(self.kernel, self.reconstruction, self.surrogate)
+        if self.backend == "numba":
+            from .numba_backend import NumbaBackend
+
+            return NumbaBackend(self.shape, k, kappa, self.threads)
+        if self.backend == "torch":
+            from .torch_backend import TorchBackend
+
+            return TorchBackend(self.shape, k, kappa)
+        from .reference import ReferenceBackend
+
+        return ReferenceBackend(self.shape, k, kappa)

@@ -1,0 +1,183 @@
+"""The compiled loops over events: scatter values or tangents to a frame; gather values, gradients or curvatures.
+
+Frames are flat; `plane` and `row` are the steps of their leading axes. `limits` (3, 2) holds the bins that a call may
+use: those of the frame, or of the part of it that one thread owns. `inner` and `outer` (2, D) hold the ranges of
+coordinates whose bins are all within these limits, and that touch at least one of them. A point across the border
+goes through a patch, a small frame of its own, so that the fast path needs no checks. Points that touch nothing, NaN
+among them, are skipped.
+
+Each loop is made per shape of kernel (dimensions, support, degree); Numba compiles it per type of array (float32 or
+float64, weights or none) and caches that on disk.
+"""
+
+# mypy: ignore-errors
+# Numba gives types to what its decorators see; mypy cannot follow.
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from .bins_numba import gather, lanes, locate, scatter
+from .compilation_numba import OPTIONS, SOURCES
+from .nearest_numba import scatter_nearest
+from .patch_numba import add_patch, find_first, read_patch, touches
+from .points_numba import apply_curvature, point_at, put_point, scaled
+
+_BATCH = 16  # points per step of the rect kernel: the fastest of 4, 8 and 16
+
+
+def make_scatter_nearest(DIMENSIONS: int) -> Any:
+    """`frame_j += sum_i w_i rect(x_i - j)`: every point to its nearest bin."""
+    sources = SOURCES
+
+    @njit(**OPTIONS)
+    def scatter_to_nearest(points, weights, frame, plane, row, inner, spare, is_large):
+        _ = sources
+        start = 0
+        if is_large:  # there are as many bins to spare as points in a batch
+            start = points.shape[0] - points.shape[0] % _BATCH
+            for i in range(0, start, _BATCH):
+                scatter_nearest(points, i, weights, frame, inner, plane, row, spare, DIMENSIONS, _BATCH)
+        for i in range(start, points.shape[0]):
+            scatter_nearest(points, i, weights, frame, inner, plane, row, spare, DIMENSIONS, 1)
+
+    return scatter_to_nearest
+
+
+def make_scatter_values(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
+    """`frame_j += sum_i w_i prod_d k(x_id - j_d)`."""
+    sources = SOURCES
+    A, B, C = _patch_shape(DIMENSIONS, SUPPORT)
+
+    @njit(**OPTIONS)
+    def scatter_values(points, weights, table, frame, plane, row, inner, outer, limits):
+        _ = sources
+        patch, first = np.zeros((A, B, C), frame.dtype), np.zeros(3, np.int64)
+        for i in range(points.shape[0]):
+            point = point_at(points, i, DIMENSIONS)
+            amount = (frame.dtype.type(1),) if weights is None else (weights[i],)
+            inside, index, u = locate(point, inner, plane, row, SUPPORT)
+            if inside:
+                scatter(frame, index, plane, row, u, table, amount, SUPPORT, DEGREE, 0)
+            elif touches(point, outer):
+                patch[:] = 0
+                find_first(point, SUPPORT, first)
+                scatter(patch, 0, B * C, C, u, table, amount, SUPPORT, DEGREE, 0)
+                add_patch(patch, frame, plane, row, first, limits)
+
+    return scatter_values
+
+
+def make_scatter_tangents(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
+    """`frame_j += sum_i w_i sum_d xdot_id d/dx_id prod_e kappa(x_ie - j_e)`."""
+    sources = SOURCES
+    A, B, C = _patch_shape(DIMENSIONS, SUPPORT)
+
+    @njit(**OPTIONS)
+    def scatter_tangents(points, weights, points_dot, table, frame, plane, row, inner, outer, limits):
+        _ = sources
+        patch, first = np.zeros((A, B, C), frame.dtype), np.zeros(3, np.int64)
+        for i in range(points.shape[0]):
+            point = point_at(points, i, DIMENSIONS)
+            amounts = point_at(points_dot, i, DIMENSIONS)
+            if weights is not None:
+                amounts = scaled(amounts, weights[i])
+            inside, index, u = locate(point, inner, plane, row, SUPPORT)
+            if inside:
+                scatter(frame, index, plane, row, u, table, amounts, SUPPORT, DEGREE, 1)
+            elif touches(point, outer):
+                patch[:] = 0
+                find_first(point, SUPPORT, first)
+                scatter(patch, 0, B * C, C, u, table, amounts, SUPPORT, DEGREE, 1)
+                add_patch(patch, frame, plane, row, first, limits)
+
+    return scatter_tangents
+
+
+def make_gather_values(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
+    """`values_i = sum_j frame_j prod_d k(x_id - j_d)`: the derivative with respect to the weights."""
+    sources = SOURCES
+    A, B, C = _patch_shape(DIMENSIONS, SUPPORT)
+
+    @njit(**OPTIONS)
+    def gather_values(points, table, frame, values, plane, row, inner, outer, limits, begin, end):
+        _ = sources
+        patch, first = np.zeros((A, B, C), frame.dtype), np.zeros(3, np.int64)
+        for i in range(begin, end):
+            point = point_at(points, i, DIMENSIONS)
+            inside, index, u = locate(point, inner, plane, row, SUPPORT)
+            if inside:
+                values[i] = gather(frame, index, plane, row, u, table, SUPPORT, DEGREE, 0)[0]
+            elif touches(point, outer):
+                find_first(point, SUPPORT, first)
+                read_patch(patch, frame, plane, row, first, limits)
+                values[i] = gather(patch, 0, B * C, C, u, table, SUPPORT, DEGREE, 0)[0]
+            else:
+                values[i] = 0
+
+    return gather_values
+
+
+def make_gather_gradients(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
+    """`gradients_id = w_i sum_j frame_j d/dx_id prod_e kappa(x_ie - j_e)`."""
+    sources = SOURCES
+    A, B, C = _patch_shape(DIMENSIONS, SUPPORT)
+
+    @njit(**OPTIONS)
+    def gather_gradients(points, weights, table, frame, gradients, plane, row, inner, outer, limits, begin, end):
+        _ = sources
+        patch, first = np.zeros((A, B, C), frame.dtype), np.zeros(3, np.int64)
+        for i in range(begin, end):
+            point = point_at(points, i, DIMENSIONS)
+            inside, index, u = locate(point, inner, plane, row, SUPPORT)
+            if inside:
+                gradient = gather(frame, index, plane, row, u, table, SUPPORT, DEGREE, 1)
+            elif touches(point, outer):
+                find_first(point, SUPPORT, first)
+                read_patch(patch, frame, plane, row, first, limits)
+                gradient = gather(patch, 0, B * C, C, u, table, SUPPORT, DEGREE, 1)
+            else:
+                gradients[i] = 0
+                continue
+            if weights is not None:
+                gradient = scaled(gradient, weights[i])
+            put_point(gradients, i, gradient)
+
+    return gather_gradients
+
+
+def make_gather_curvatures(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
+    """`products_id = w_i sum_j frame_j sum_e xdot_ie d^2/dx_id dx_ie prod_f kappa(x_if - j_f)`."""
+    sources = SOURCES
+    A, B, C = _patch_shape(DIMENSIONS, SUPPORT)
+
+    @njit(**OPTIONS)
+    def gather_curvatures(
+        points, weights, points_dot, table, frame, products, plane, row, inner, outer, limits, begin, end
+    ):
+        _ = sources
+        patch, first = np.zeros((A, B, C), frame.dtype), np.zeros(3, np.int64)
+        for i in range(begin, end):
+            point = point_at(points, i, DIMENSIONS)
+            inside, index, u = locate(point, inner, plane, row, SUPPORT)
+            if inside:
+                curvature = gather(frame, index, plane, row, u, table, SUPPORT, DEGREE, 2)
+            elif touches(point, outer):
+                find_first(point, SUPPORT, first)
+                read_patch(patch, frame, plane, row, first, limits)
+                curvature = gather(patch, 0, B * C, C, u, table, SUPPORT, DEGREE, 2)
+            else:
+                products[i] = 0
+                continue
+            product = apply_curvature(curvature, point_at(points_dot, i, DIMENSIONS))
+            if weights is not None:
+                product = scaled(product, weights[i])
+            put_point(products, i, product)
+
+    return gather_curvatures
+
+
+def _patch_shape(dimensions: int, support: int) -> tuple[int, int, int]:
+    """Return the shape of the bins of one point, the last axis as wide as a vector."""
+    return (support if dimensions > 2 else 1, support if dimensions > 1 else 1, lanes(support))
