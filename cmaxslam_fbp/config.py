@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from cmaxslam_fbp.errors import ConfigError
 
@@ -33,10 +33,74 @@ class RecordingConfig(Section):
     """Width and height in pixels, where the recording does not tell them."""
 
 
+class EventsConfig(Section):
+    """Which events are used, and how."""
+
+    subsample: Annotated[int, Field(ge=1)] = 1
+    """Keep every n-th event of the stream."""
+    hot_pixel_factor: Annotated[float | None, Field(gt=1)] = None
+    """Drop pixels that fire this many times as often as any neighbour (5 is a good value); null keeps all."""
+    polarity: Literal["ignored", "signed"] = "ignored"
+    """Weight of an event: 1, or its sign."""
+
+
+class FrontendConfig(Section):
+    """The velocity of one packet of events."""
+
+    model: Literal["rotation", "exact_rotation", "translation"] = "rotation"
+    """Motion: rotation to first order (the paper), exact rotation, or translation of the normalised plane."""
+    grid: Literal["normalised", "sensor"] = "normalised"
+    """Bins of the normalised plane (the paper), or pixels of the sensor without distortion (CMax-SLAM)."""
+    grid_size: tuple[int, int] = (200, 150)
+    """Columns and rows of the normalised grid."""
+    grid_step: Annotated[float, Field(gt=0)] = 0.01
+    """Width of a bin of the normalised grid, at unit depth."""
+    kernel: Literal["rect", "linear", "gauss"] = "rect"
+    """Binning kernel."""
+    reconstruction: Literal["linear", "cubic", "lanczos", "none"] = "linear"
+    """Reconstruction kernel of the gradients; none for plain ones (rect: finite differences of the score)."""
+    surrogate: Literal["ste", "sigmoid"] | None = None
+    """Heuristic gradient to compare with, instead of a reconstruction."""
+    score: Literal["variance", "mean_square", "negative_binomial"] = "variance"
+    """What is maximised."""
+    blur_sigma_px: Annotated[float, Field(ge=0, le=20)] = 0.0
+    """Gaussian blur of the image before the score, in bins; 0 for none."""
+    solver: Literal["newton", "lbfgsb", "trust_ncg", "fletcher_reeves"] = "newton"
+    """Optimiser."""
+    difference_step: Annotated[float, Field(gt=0)] = 0.05
+    """Half step of finite differences in rad/s or m/s, where rect has no reconstruction."""
+    packets: Literal["count", "rate"] = "count"
+    """Packets one after the other, by their number of events; or around the times of a fixed rate."""
+    events_per_packet: Annotated[int, Field(ge=1)] = 20_000
+    """Number of events of a packet."""
+    interval_s: Annotated[float, Field(gt=0)] = 0.01
+    """Time between packets at a fixed rate; packets that last ten times as long count as still."""
+    min_events: Annotated[int, Field(ge=1)] = 100
+    """Packets with fewer events give no velocity."""
+    still_rate_ev_s: Annotated[float, Field(ge=0)] = 10_000.0
+    """Below this rate of events the camera counts as still."""
+    max_speed: Annotated[float, Field(gt=0)] = 30.0
+    """Largest speed that is plausible, in rad/s or m/s."""
+    recovery: bool = True
+    """Search on coarser grids at the start, and where a packet looks stuck."""
+    backend: Literal["numba", "torch"] = "numba"
+    """Compiled loops on the CPU, or tensors on a device."""
+    device: str = "cpu"
+    """Device of the torch backend: cpu, cuda, cuda:1, ..."""
+
+    @model_validator(mode="after")
+    def _check_grid(self) -> FrontendConfig:
+        if min(self.grid_size) < 8:
+            raise ValueError(f"grid_size must be at least 8 x 8 bins, not {self.grid_size[0]} x {self.grid_size[1]}")
+        return self
+
+
 class Config(Section):
     """The whole configuration."""
 
     recording: RecordingConfig = RecordingConfig()
+    events: EventsConfig = EventsConfig()
+    frontend: FrontendConfig = FrontendConfig()
 
 
 def presets_folder() -> Path:
