@@ -95,12 +95,71 @@ class FrontendConfig(Section):
         return self
 
 
+class BackendConfig(Section):
+    """The bundle adjustment over the panorama."""
+
+    window_s: Annotated[float, Field(gt=0)] = 0.2
+    """Length of the sliding window: a multiple of the time between knots."""
+    stride_s: Annotated[float, Field(gt=0)] = 0.1
+    """By how much the window moves: a multiple of the time between knots."""
+    knot_s: Annotated[float, Field(gt=0)] = 0.05
+    """Time between the knots of the trajectory."""
+    spline: Literal["linear", "cubic"] = "cubic"
+    """Kind of the trajectory."""
+    panorama_size: tuple[Annotated[int, Field(ge=64, le=16384)], Annotated[int, Field(ge=32, le=8192)]] = (1024, 512)
+    """Width and height of the map."""
+    kernel: Literal["rect", "linear", "gauss"] = "rect"
+    """Binning kernel."""
+    reconstruction: Literal["linear", "cubic", "lanczos", "none"] = "linear"
+    """Reconstruction kernel of the gradients; none for plain ones."""
+    score: Literal["variance", "mean_square", "negative_binomial"] = "variance"
+    """What is maximised."""
+    blur_sigma_px: Annotated[float, Field(ge=0, le=20)] = 0.0
+    """Gaussian blur of the panorama before the score; with the rect kernel the reconstruction smooths enough."""
+    solver: Literal["quasi_newton", "lbfgsb", "fletcher_reeves"] = "quasi_newton"
+    """Optimiser."""
+    tolerance_deg: Annotated[float, Field(gt=0)] = 0.01
+    """The quasi-Newton method has converged where its next step turns no control rotation by more."""
+    max_step_deg: Annotated[float, Field(gt=0)] = 2.0
+    """No control rotation is turned by more in one step."""
+    max_evaluations: Annotated[int, Field(ge=2)] = 30
+    """Evaluations of score and gradient per window."""
+    burst_s: Annotated[float, Field(ge=0)] = 0.008
+    """Keep only events that are the first of their pixel and polarity for this long: later ones lag. 0 keeps all."""
+    map_weight: Literal["region", "whole"] = "region"
+    """Where the densities of window and map are compared to weigh the map: on the window's region, or everywhere."""
+    max_visits: Annotated[int, Field(ge=1)] = 200
+    """Pixels that were in the field of view more often (looked up at every knot) are not updated any more."""
+    still_rate_ev_s: Annotated[float, Field(ge=0)] = 10_000.0
+    """Below this event rate the camera counts as still: the window is not optimised."""
+    bootstrap_s: Annotated[float, Field(ge=0)] = 1.0
+    """After this time the beginning is adjusted once more, against the map that there is by then. 0 for never."""
+    lost_correlation: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    """Tracking counts as lost where the match of window and map falls below this part of its usual value."""
+    lost_step_deg: Annotated[float, Field(gt=0)] = 15.0
+    """Tracking counts as lost where a window turns by more against the frontend's prediction."""
+    max_refinements: Annotated[int, Field(ge=1)] = 4
+    """Passes over the whole recording with --refine, at most."""
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> BackendConfig:
+        for name, length_s in (("window_s", self.window_s), ("stride_s", self.stride_s)):
+            if abs(length_s / self.knot_s - round(length_s / self.knot_s)) > 1e-6 or length_s < self.knot_s:
+                raise ValueError(f"{name} must be a multiple of knot_s, {self.knot_s} s")
+        if self.stride_s > self.window_s:
+            raise ValueError("stride_s must not be larger than window_s")
+        if self.kernel == "rect" and self.reconstruction == "none":
+            raise ValueError("the rect kernel has no plain derivative: choose a reconstruction")
+        return self
+
+
 class Config(Section):
     """The whole configuration."""
 
     recording: RecordingConfig = RecordingConfig()
     events: EventsConfig = EventsConfig()
     frontend: FrontendConfig = FrontendConfig()
+    backend: BackendConfig = BackendConfig()
 
 
 def presets_folder() -> Path:
