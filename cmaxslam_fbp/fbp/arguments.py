@@ -66,6 +66,10 @@ class NumpyArguments:
             raise BinningError(f"frame_bar must have the shape of the frame, {self.shape}, not {array.shape}")
         return np.ascontiguousarray(array, dtype)
 
+    def count_ignored(self, points: npt.ArrayLike) -> int:
+        """Return the number of points with a coordinate that is not finite."""
+        return int(np.count_nonzero(~np.isfinite(self.points(points)).all(1)))
+
     @staticmethod
     def output(out: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:
         """Return `out` where it is given and fits, else a new array. Its contents are not set."""

@@ -131,8 +131,7 @@ class Binning:
 
     def count_ignored(self, points: Any) -> int:
         """Return how many of the points (..., N, D) have a NaN or infinite coordinate, and are therefore ignored."""
-        # Subtracting a finite number from itself gives zero; anything else gives NaN. True for arrays and tensors.
-        return int((points - points != 0).any(-1).sum())
+        return self._backend.count_ignored(points)
 
     def __repr__(self) -> str:
         chosen = f"surrogate={self.surrogate!r}" if self.surrogate else f"reconstruction={self.reconstruction!r}"

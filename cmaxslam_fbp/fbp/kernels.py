@@ -117,7 +117,7 @@ def kappa_rect_cubic(x: npt.ArrayLike, order: int = 0) -> Array:
     """`kappa(x) = L(x + 1/2) - L(x - 1/2)`, with `L' = l` the integral of Keys' kernel: piecewise quartic."""
     x = np.asarray(x, np.float64)
     if order == 0:
-        return cubic_antiderivative(x + 0.5, 1) - cubic_antiderivative(x - 0.5, 1)
+        return (cubic_antiderivative(x + 0.5, 1) - cubic_antiderivative(x - 0.5, 1)) * _inside(x, -2.5, 2.5)
     return l_cubic(x + 0.5, order - 1) - l_cubic(x - 0.5, order - 1)
 
 
@@ -125,7 +125,7 @@ def kappa_rect_lanczos(x: npt.ArrayLike, order: int = 0) -> Array:
     """`kappa(x) = L(x + 1/2) - L(x - 1/2)`, with `L' = l` the integral of Lanczos-2: sine integrals."""
     x = np.asarray(x, np.float64)
     if order == 0:
-        return lanczos_antiderivative(x + 0.5, 1) - lanczos_antiderivative(x - 0.5, 1)
+        return (lanczos_antiderivative(x + 0.5, 1) - lanczos_antiderivative(x - 0.5, 1)) * _inside(x, -2.5, 2.5)
     return l_lanczos(x + 0.5, order - 1) - l_lanczos(x - 0.5, order - 1)
 
 
@@ -148,7 +148,7 @@ def kappa_linear_cubic(x: npt.ArrayLike, order: int = 0) -> Array:
     if order == 2:
         return l_cubic(x + 1) - 2 * l_cubic(x) + l_cubic(x - 1)
     integral = [cubic_antiderivative(x + shift, 2 - order) for shift in (1, 0, -1)]
-    return integral[0] - 2 * integral[1] + integral[2]
+    return (integral[0] - 2 * integral[1] + integral[2]) * _inside(x, -3, 3)
 
 
 def kappa_linear_lanczos(x: npt.ArrayLike, order: int = 0) -> Array:
@@ -157,7 +157,7 @@ def kappa_linear_lanczos(x: npt.ArrayLike, order: int = 0) -> Array:
     if order == 2:
         return l_lanczos(x + 1) - 2 * l_lanczos(x) + l_lanczos(x - 1)
     integral = [lanczos_antiderivative(x + shift, 2 - order) for shift in (1, 0, -1)]
-    return integral[0] - 2 * integral[1] + integral[2]
+    return (integral[0] - 2 * integral[1] + integral[2]) * _inside(x, -3, 3)
 
 
 def kappa_gauss_linear(x: npt.ArrayLike, order: int = 0) -> Array:
@@ -166,7 +166,7 @@ def kappa_gauss_linear(x: npt.ArrayLike, order: int = 0) -> Array:
     if order == 2:
         return k_gauss(x + 1) - 2 * k_gauss(x) + k_gauss(x - 1)
     integral = [gauss_antiderivative(x + shift, 2 - order) for shift in (1, 0, -1)]
-    return integral[0] - 2 * integral[1] + integral[2]
+    return (integral[0] - 2 * integral[1] + integral[2]) * _inside(x, -2.5, 2.5)
 
 
 def kappa_gauss_cubic(x: npt.ArrayLike, order: int = 0) -> Array:

@@ -86,6 +86,10 @@ class NumbaBackend:
         self._plane = int(np.prod(shape[1:], dtype=np.int64))
         self._compiled: dict[tuple[bool, np.dtype[Any]], _CompiledKernel] = {}
 
+    def count_ignored(self, points: npt.ArrayLike) -> int:
+        """Return the number of points with a coordinate that is not finite."""
+        return self._arguments.count_ignored(points)
+
     def forward(self, points: npt.ArrayLike, weights: npt.ArrayLike | None, out: Array | None) -> Array:
         """`h_j = sum_i w_i prod_d k(x_id - j_d)`."""
         x = self._arguments.points(points)

@@ -26,6 +26,10 @@ class ReferenceBackend:
         self.kappa = derivative_kernel
         self._arguments = NumpyArguments(shape, np.float64)
 
+    def count_ignored(self, points: npt.ArrayLike) -> int:
+        """Return the number of points with a coordinate that is not finite."""
+        return self._arguments.count_ignored(points)
+
     def forward(self, points: npt.ArrayLike, weights: npt.ArrayLike | None, out: Array | None) -> Array:
         """`h_j = sum_i w_i prod_d k(x_id - j_d)`."""
         x, w = self._arguments.points(points), self._arguments.weights(weights, points)

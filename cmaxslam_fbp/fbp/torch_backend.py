@@ -253,6 +253,10 @@ class TorchBackend:
         self._grid = Grid(shape, forward_kernel, derivative_kernel)
         self._value: Orders = ((0,) * len(shape),)
 
+    def count_ignored(self, points: Tensor) -> int:
+        """Return the number of points with a coordinate that is not finite."""
+        return int((~torch.isfinite(self._points(points, None))).any(-1).sum())
+
     def forward(self, points: Tensor, weights: Tensor | None, out: None) -> Tensor:
         """`h_j = sum_i w_i prod_d k(x_id - j_d)`."""
         x, w = self._points(points, out), self._weights(points, weights)
