@@ -1,0 +1,176 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from cmaxslam_fbp.errors import BinningError, MissingExtraError
+from cmaxslam_fbp.fbp import Binning
+
+torch = pytest.importorskip("torch")
+
+CASES = [
+    ((23,), "rect", "linear", None),
+    ((11, 14), "rect", "linear", None),
+    ((11, 14), "linear", None, None),
+    ((11, 14), "linear", "cubic", None),
+    ((11, 14), "gauss", "lanczos", None),
+    ((11, 14), "rect", None, "sigmoid"),
+    ((6, 5, 7), "linear", "linear", None),
+    ((3, 4, 3, 4), "rect", "linear", None),
+]
+
+
+@pytest.fixture(params=CASES, ids=str)
+def case(request, cloud):
+    """A tensor binning, its oracle, and inputs as arrays and as tensors."""
+    shape, kernel, reconstruction, surrogate = request.param
+    tensors, oracle = (
+        Binning(shape, kernel, reconstruction, surrogate=surrogate, backend=backend)
+        for backend in ("torch", "reference")
+    )
+    arrays = cloud(shape)
+    names = ("points", "weights", "points_dot", "weights_dot", "frame_bar")
+    return tensors, oracle, [getattr(arrays, n) for n in names], [torch.from_numpy(getattr(arrays, n)) for n in names]
+
+
+def close(tensor, array, tolerance=1e-11):
+    np.testing.assert_allclose(tensor.detach().numpy(), array, atol=tolerance, rtol=tolerance)
+    assert np.abs(array).max() > 1e-3
+
+
+def test_operations_agree_with_the_reference(case):
+    ours, oracle, (x, w, x_dot, w_dot, h_bar), (tx, tw, tx_dot, tw_dot, th_bar) = case
+    close(ours(tx, tw), oracle(x, w))
+    close(ours(tx), oracle(x))
+    close(ours.jvp(tx, tw, tx_dot, tw_dot), oracle.jvp(x, w, x_dot, w_dot))
+    close(ours.jvp(tx, tw, None, tw_dot), oracle.jvp(x, w, None, w_dot))
+    for tensor, array in zip(ours.vjp(tx, tw, th_bar), oracle.vjp(x, w, h_bar), strict=True):
+        close(tensor, array)
+    close(ours.hvp(tx, tw, th_bar, tx_dot), oracle.hvp(x, w, h_bar, x_dot), 1e-9)
+    assert ours.count_ignored(tx) == 2
+
+
+def test_autograd_gives_the_synthesized_derivative_and_its_derivative(case):
+    ours, oracle, (x, w, x_dot, _, h_bar), (tx, tw, tx_dot, _, th_bar) = case
+    tx, tw = tx.clone().requires_grad_(), tw.clone().requires_grad_()
+    points_bar, weights_bar = torch.autograd.grad((ours(tx, tw) * th_bar).sum(), (tx, tw), create_graph=True)
+    for tensor, array in zip((points_bar, weights_bar), oracle.vjp(x, w, h_bar), strict=True):
+        close(tensor, array)
+    products = torch.autograd.grad((points_bar * tx_dot).sum(), (tx, tw), retain_graph=True)
+    close(products[0], oracle.hvp(x, w, h_bar, x_dot), 1e-9)
+    # The mixed derivative is the same from either side: of points_bar along the weights, ...
+    ones = oracle.vjp(x, np.ones_like(w), h_bar)[0]
+    close(products[1], (ones * x_dot).sum(1))
+    # ... and of weights_bar along the points.
+    (mixed,) = torch.autograd.grad(weights_bar.sum(), tx)
+    close(mixed, ones)
+
+
+def test_double_backward_through_a_score_is_the_gauss_newton_and_the_curvature_term(case):
+    """For f = sum(h^2) / 2 the Hessian-vector product is J^T J v + hvp(h, v)."""
+    ours, oracle, (x, w, x_dot, _, _), (tx, tw, tx_dot, _, _) = case
+    tx = tx.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(ours(tx, tw).square().sum() / 2, tx, create_graph=True)
+    (product,) = torch.autograd.grad((gradient * tx_dot).sum(), tx)
+    expected = oracle.vjp(x, w, oracle.jvp(x, w, x_dot))[0] + oracle.hvp(x, w, oracle(x, w), x_dot)
+    close(product, expected, 1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")  # from inside Torch
+def test_function_transforms_give_the_same(case):
+    ours, oracle, (x, w, x_dot, w_dot, h_bar), (tx, tw, tx_dot, tw_dot, th_bar) = case
+    frame, frame_dot = torch.func.jvp(ours, (tx, tw), (tx_dot, tw_dot))
+    close(frame, oracle(x, w))
+    close(frame_dot, oracle.jvp(x, w, x_dot, w_dot))
+
+    def score(points):
+        return (ours(points, tw) * th_bar).sum()
+
+    _, product = torch.func.jvp(torch.func.grad(score), (tx,), (tx_dot,))
+    close(product, oracle.hvp(x, w, h_bar, x_dot), 1e-9)
+
+
+def test_batches_are_binned_as_if_one_by_one(case):
+    ours, _, _, (tx, tw, _, _, th_bar) = case
+    batch, weights = torch.stack([tx, tx + 0.3, tx * 0.9]), torch.stack([tw, 2 * tw, -tw])
+    frames = torch.stack([ours(x, w) for x, w in zip(batch, weights, strict=True)])
+    torch.testing.assert_close(ours(batch, weights), frames, atol=1e-13, rtol=1e-13)
+    torch.testing.assert_close(torch.func.vmap(ours)(batch, weights), frames, atol=1e-13, rtol=1e-13)
+    shared = torch.stack([ours(x, tw) for x in batch])
+    torch.testing.assert_close(ours(batch, tw), shared, atol=1e-13, rtol=1e-13)
+    mapped = torch.func.vmap(ours, in_dims=(0, None))(batch, tw)
+    torch.testing.assert_close(mapped, shared, atol=1e-13, rtol=1e-13)
+    gradient = torch.func.grad(lambda points: (ours(points, tw) * th_bar).sum())
+    each = torch.stack([gradient(x) for x in batch])
+    torch.testing.assert_close(torch.func.vmap(gradient)(batch), each, atol=1e-13, rtol=1e-13)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("float16", 0.03), ("bfloat16", 0.25)])
+def test_every_floating_type_is_kept(dtype, tolerance, cloud):
+    c = cloud((11, 14), count=60)
+    points = torch.from_numpy(c.points).to(getattr(torch, dtype))
+    frame_bar = torch.from_numpy(c.frame_bar).to(points)
+    ours, oracle = (Binning((11, 14), "linear", backend=b) for b in ("torch", "reference"))
+    seen = points.double().numpy()  # what is left of the points in that precision
+    points_bar, _ = ours.vjp(points, None, frame_bar)
+    assert points_bar.dtype == points.dtype
+    np.testing.assert_allclose(points_bar.double(), oracle.vjp(seen, None, frame_bar.double())[0], atol=tolerance)
+
+
+def test_frame_has_the_same_bits_as_that_of_the_compiled_backend(cloud):
+    c = cloud((11, 14), np.float32)
+    frame = Binning((11, 14), backend="torch")(torch.from_numpy(c.points), torch.from_numpy(c.weights))
+    np.testing.assert_array_equal(frame.numpy(), Binning((11, 14))(c.points, c.weights))
+
+
+def test_temporaries_do_not_grow_with_the_number_of_points_times_the_support():
+    """Chunks: the largest tensor that is made has the size of the points, whatever the kernel."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Largest(TorchDispatchMode):
+        size = 0
+
+        def __torch_dispatch__(self, func, kinds, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            for tensor in result if isinstance(result, tuple | list) else [result]:
+                if isinstance(tensor, torch.Tensor):
+                    Largest.size = max(Largest.size, tensor.numel())
+            return result
+
+    points = torch.rand((100_000, 2), dtype=torch.float32) * 10
+    binning = Binning((11, 14), "gauss", "cubic", backend="torch")
+    with Largest():
+        binning.vjp(points, None, torch.ones(11, 14))
+    assert Largest.size <= points.numel()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda b: b(torch.zeros(3, 3)), r"\(\.\.\., N, 2\)"),
+        (lambda b: b(torch.zeros(3, 2, dtype=torch.long)), "floating"),
+        (lambda b: b(np.zeros((3, 2))), "tensors"),
+        (lambda b: b(torch.zeros(3, 2), torch.zeros(2)), "weights"),
+        (lambda b: b(torch.zeros(3, 2), out=torch.zeros(6, 7)), "out"),
+        (lambda b: b.vjp(torch.zeros(3, 2), None, torch.zeros(4, 4)), "frame_bar"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_refused(call, words):
+    with pytest.raises(BinningError, match=words):
+        call(Binning((6, 7), backend="torch"))
+
+
+def test_without_torch_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "cmaxslam_fbp.fbp.torch_backend", raising=False)
+    with pytest.raises(MissingExtraError, match=r"pip install 'cmaxslam-fbp\[torch\]'"):
+        Binning((6, 7), backend="torch")
+
+
+def test_tensor_backend_does_not_load_numba():
+    code = (
+        "import sys, torch; from cmaxslam_fbp.fbp import Binning; "
+        "Binning((5, 5), backend='torch')(torch.ones(3, 2)); print('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
