@@ -217,3 +217,43 @@ def make_pullback_curvature(MODEL: int) -> Any:
         hessian[1, 0], hessian[2, 0], hessian[2, 1] = hessian[0, 1], hessian[0, 2], hessian[1, 2]
 
     return pullback_curvature
+
+
+def make_pullback_outer(MODEL: int) -> Any:
+    """Write `sum_i g_i g_i^T` with every event's part `g_i = (dpoint_i/dw)^T points_bar_i` of the gradient, (3, 3)."""
+
+    @njit(**_OPTIONS)
+    def pullback_outer(x, y, a, w0, w1, w2, grid, points_bar, outer):
+        w = (w0, w1, w2)
+        scale_x, scale_y = grid[0], grid[2]
+        outer[:] = 0.0
+        for first in range(0, len(x), _BLOCK):
+            last = min(first + _BLOCK, len(x))
+            xs, ys, times, bars = x[first:last], y[first:last], a[first:last], points_bar[2 * first : 2 * last]
+            h00 = h01 = h02 = h11 = h12 = h22 = _ZERO
+            for i in range(len(xs)):
+                q = _transform(MODEL, xs[i], ys[i], times[i], w)
+                inverse = _ONE / q[2]
+                u, v = q[0] * inverse, q[1] * inverse
+                bv, bu = bars[2 * i] * scale_y, bars[2 * i + 1] * scale_x
+                du, dv, _ = _image_derivative(MODEL, xs[i], ys[i], times[i], w, q, inverse, u, v, 0)
+                g0 = bu * du + bv * dv
+                du, dv, _ = _image_derivative(MODEL, xs[i], ys[i], times[i], w, q, inverse, u, v, 1)
+                g1 = bu * du + bv * dv
+                du, dv, _ = _image_derivative(MODEL, xs[i], ys[i], times[i], w, q, inverse, u, v, 2)
+                g2 = bu * du + bv * dv
+                h00 += g0 * g0
+                h01 += g0 * g1
+                h02 += g0 * g2
+                h11 += g1 * g1
+                h12 += g1 * g2
+                h22 += g2 * g2
+            outer[0, 0] += h00
+            outer[0, 1] += h01
+            outer[0, 2] += h02
+            outer[1, 1] += h11
+            outer[1, 2] += h12
+            outer[2, 2] += h22
+        outer[1, 0], outer[2, 0], outer[2, 1] = outer[0, 1], outer[0, 2], outer[1, 2]
+
+    return pullback_outer

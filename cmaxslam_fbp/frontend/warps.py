@@ -70,7 +70,7 @@ class Grid:
 
 @lru_cache(maxsize=3)
 def _kernels(model: ModelName) -> tuple[Callable[..., Any], ...]:
-    """Return the compiled warp, pullback, tangent and pulled-back curvature of a model."""
+    """Return the compiled warp, pullback, tangent, pulled-back curvature and pulled-back outer product of a model."""
     from cmaxslam_fbp.frontend import warp_kernels as kernels
 
     number = {
@@ -83,6 +83,7 @@ def _kernels(model: ModelName) -> tuple[Callable[..., Any], ...]:
         kernels.make_pullback(number),
         kernels.make_tangent(number),
         kernels.make_pullback_curvature(number),
+        kernels.make_pullback_outer(number),
     )
 
 
@@ -104,7 +105,8 @@ class VelocityWarp:
     parameters = 3
 
     def __init__(self, model: ModelName, grid: Grid, x: SingleArray, y: SingleArray, dt_s: SingleArray) -> None:
-        self._warp, self._pullback, self._tangent, self._pullback_curvature = _kernels(model)
+        self._warp, self._pullback, self._tangent, self._pullback_curvature, self._pullback_outer = _kernels(model)
+        self._model = model
         self._events = x, y, dt_s
         self._grid = np.array([grid.scale_x, grid.offset_x, grid.scale_y, grid.offset_y], np.float32)
 
@@ -134,6 +136,22 @@ class VelocityWarp:
         flat = points_bar.reshape(-1), curvatures.reshape(-1)
         self._pullback_curvature(*self._events, *_single(w), self._grid, *flat, hessian)
         return hessian
+
+    def pullback_outer(self, w: FloatArray, points_bar: SingleArray) -> FloatArray:
+        """Return `sum_i g_i g_i^T` (3, 3) with the part `g_i` that each event has in the gradient of `pullback`."""
+        outer = np.empty((3, 3))
+        self._pullback_outer(*self._events, *_single(w), self._grid, points_bar.reshape(-1), outer)
+        return outer
+
+    def arrays(self) -> tuple[SingleArray, ...]:
+        """Return `x`, `y` and `t_ref - t` (N,), for `tensor_points`."""
+        return self._events
+
+    def tensor_points(self, w: Any, *arrays: Any) -> Any:
+        """Return the bin coordinates (N, 2) of tensors: the same equations, for autograd."""
+        from cmaxslam_fbp.frontend.tensor_warps import tensor_points
+
+        return tensor_points(self._model, self._grid.tolist(), w, *arrays)
 
 
 def _single(vector: FloatArray) -> tuple[np.float32, ...]:

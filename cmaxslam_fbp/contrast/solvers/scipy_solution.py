@@ -1,0 +1,74 @@
+"""SciPy's optimisers minimise: what they need and what they return, as the project's types."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cmaxslam_fbp.contrast.objective import Objective
+from cmaxslam_fbp.contrast.solution import Solution, Status
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def minimise_negative(
+    objective: Objective, start: FloatArray, method: str, options: dict[str, Any], *, with_hessian: bool
+) -> Solution:
+    """Run `scipy.optimize.minimize` on minus the score."""
+    from scipy.optimize import minimize
+
+    evaluations, hessians = objective.evaluations, objective.hessians
+    start = np.array(start, np.float64)
+
+    def negative(theta: FloatArray) -> tuple[float, FloatArray]:
+        value, slope = objective.value_and_gradient(theta)
+        return -value, -slope
+
+    def negative_hessian(theta: FloatArray) -> FloatArray:
+        return -objective.hessian(theta)
+
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            result = minimize(
+                negative,
+                start,
+                jac=True,
+                hess=negative_hessian if with_hessian else None,
+                method=method,
+                options=options,
+            )
+    except (np.linalg.LinAlgError, ValueError, FloatingPointError):
+        return _failed(objective, start, Status.STALLED, evaluations, hessians)
+    if not np.isfinite(result.x).all() or not np.isfinite(result.fun):
+        return _failed(objective, start, Status.DEGENERATE, evaluations, hessians)
+    if result.success:
+        status = Status.CONVERGED
+    else:
+        status = Status.ITERATION_LIMIT if result.status == 1 else Status.STALLED
+    found = np.asarray(result.x, np.float64)
+    return Solution(
+        value=found,
+        evaluated=found,
+        score=-float(result.fun),
+        status=status,
+        evaluations=objective.evaluations - evaluations,
+        hessians=objective.hessians - hessians,
+        gradient=-np.asarray(result.jac, np.float64),
+    )
+
+
+def _failed(objective: Objective, start: FloatArray, status: Status, evaluations: int, hessians: int) -> Solution:
+    score, gradient = objective.value_and_gradient(start)
+    return Solution(
+        value=start,
+        evaluated=start,
+        score=score,
+        status=status,
+        evaluations=objective.evaluations - evaluations,
+        hessians=objective.hessians - hessians,
+        gradient=gradient,
+    )

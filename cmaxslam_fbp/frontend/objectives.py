@@ -1,0 +1,45 @@
+"""The objective that the configuration describes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cmaxslam_fbp.config import FrontendConfig
+from cmaxslam_fbp.contrast.finite_differences import FiniteDifferences
+from cmaxslam_fbp.contrast.objective import ContrastObjective
+from cmaxslam_fbp.contrast.scores import score_named
+from cmaxslam_fbp.frontend.warps import Grid
+from cmaxslam_fbp.geometry.camera import Camera
+
+
+def make_grid(camera: Camera, config: FrontendConfig) -> Grid:
+    """Return the bins of the image of warped events."""
+    if config.grid == "sensor":
+        return Grid.sensor(camera)
+    columns, rows = config.grid_size
+    return Grid.normalised(camera, (rows, columns), config.grid_step)
+
+
+def make_objective(shape: tuple[int, int], config: FrontendConfig) -> Any:
+    """Return warp, binning, blur and score in one, for images of a shape."""
+    settings: dict[str, Any] = {
+        "kernel": config.kernel,
+        "reconstruction": None if config.reconstruction == "none" else config.reconstruction,
+        "surrogate": config.surrogate,
+        "blur_sigma_px": config.blur_sigma_px,
+    }
+    if config.backend == "torch":
+        from cmaxslam_fbp.contrast.torch_objective import TorchObjective
+
+        return TorchObjective(shape, config.score, device=config.device, **settings)
+    return ContrastObjective(shape, score_named(config.score), **settings)
+
+
+def needs_differences(config: FrontendConfig) -> bool:
+    """Return whether the score has no gradient but that of finite differences."""
+    return config.kernel == "rect" and config.reconstruction == "none" and config.surrogate is None
+
+
+def with_gradient(objective: Any, config: FrontendConfig) -> Any:
+    """Return the objective itself, or with finite differences where it has no gradient."""
+    return FiniteDifferences(objective, config.difference_step) if needs_differences(config) else objective
