@@ -33,6 +33,9 @@ REACH = 1.3
 # The darkest intensity relative to the brightest: a lens and a photoreceptor see no deeper black.
 DARKEST = 0.01
 
+# Levels are multiples of it. That is far below any threshold, and makes plain surfaces exactly constant.
+_QUANTUM = np.float32(2.0**-12)
+
 _MARGIN = 4
 
 
@@ -101,4 +104,6 @@ def make_cube_map(panorama: Image, focal: float, blur_rad: float) -> CubeMap:
     texels = np.empty((6, size, size), np.float32)
     for face, axes in enumerate(FACES):
         sample_face(padded, _MARGIN, panorama.shape[1], axes, float(focal), texels[face])
+    np.round(texels / _QUANTUM, out=texels)
+    texels *= _QUANTUM
     return CubeMap(texels, float(focal))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.events.events import Events
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.simulation.calm_texels import find_calm_texels
 from cmaxslam_fbp.simulation.cube_map import FACES, CubeMap
 from cmaxslam_fbp.simulation.foreground import Foreground
 from cmaxslam_fbp.simulation.schedule import MAX_BLOCK_RAD, Block
@@ -75,6 +76,9 @@ class EventSensor:
         Draws the thresholds, the hot pixels and the noise.
     foreground : Foreground, optional
         An object in front of the scene.
+    max_step_rad : float, optional
+        A promise that the camera turns no further from one rendering to the next, which lets the sensor skip what is
+        constant. It changes no event.
     """
 
     def __init__(
@@ -84,8 +88,9 @@ class EventSensor:
         settings: SensorSettings,
         seed: int,
         foreground: Foreground | None = None,
+        max_step_rad: float | None = None,
     ) -> None:
-        from cmaxslam_fbp.simulation.sensor_kernels import LONG_AGO_US, first_noise
+        from cmaxslam_fbp.simulation.sensor_kernels import LANES, LONG_AGO_US, first_noise
 
         count = camera.width * camera.height
         if settings.hot_pixels > count:
@@ -93,6 +98,9 @@ class EventSensor:
         self._camera = camera
         self._scene = scene
         self._foreground = foreground
+        self._calm = np.empty(0, bool)
+        if max_step_rad is not None:
+            self._calm = find_calm_texels(scene, LANES / 2 * max_step_rad)
         self._bearings = camera.bearings().reshape(-1, 3).astype(np.float32)
         self._refractory_us = np.int64(round(settings.refractory_s * 1e6))
         rng = np.random.default_rng([seed, 0x53656E73])
@@ -136,8 +144,8 @@ class EventSensor:
         first, count = 0, 0
         while True:
             first, count = advance_pixels(
-                self._scene.texels.reshape(-1), self._scene.size, np.float32(self._scene.focal), self._bearings,
-                faces, middle, *front, block.times_us, np.int64(block.start_us),
+                self._scene.texels.reshape(-1), self._scene.size, np.float32(self._scene.focal), self._calm,
+                self._bearings, faces, middle, *front, block.times_us, np.int64(block.start_us),
                 self.thresholds_on, self.thresholds_off, self.noise_rates_hz, self._refractory_us,
                 self._reference, self._previous, self._last_us, self.noise_times_us, self.random_states,
                 self._out_us, self._out_code, first, count,
@@ -164,7 +172,7 @@ class EventSensor:
         front = self._front_arguments(rotations, None if object_rotation is None else object_rotation[None])
         levels = np.empty((len(self._bearings), 2), np.float32)
         render_levels(
-            self._scene.texels.reshape(-1), self._scene.size, np.float32(self._scene.focal), self._bearings,
+            self._scene.texels.reshape(-1), self._scene.size, np.float32(self._scene.focal), self._calm, self._bearings,
             faces, middle, *front, levels,
         )  # fmt: skip
         return levels[:, 1].reshape(self._camera.height, self._camera.width)

@@ -15,6 +15,8 @@ from numba import njit
 
 LONG_AGO_US = -(10**15)
 
+LANES = 16  # renderings that are computed at once
+
 _TILE = 128  # pixels
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -55,11 +57,14 @@ def cube_face(x, y, z):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sample_scene(texels, size, focal, bearings, first, count, face_matrices, middle, address, right, below, levels):
+def sample_scene(
+    texels, size, focal, calm, bearings, first, count, face_matrices, middle, address, right, below, levels
+):
     """Fill `levels[:count, 1:]` with bilinear samples along the paths of `count` pixels over the K renderings.
 
     `face_matrices` (6, 9, K) take a bearing to the axes of each cube face; it meets the face's texels at
     `focal (x, y) / z + (size - 1) / 2`. The direction at the `middle` (9,) rendering chooses the face.
+    Where `calm` (6 size^2, or none) says that the scene is constant around, 16 renderings are filled at once.
     `address`, `right` and `below` are scratch (K,).
     """
     steps = face_matrices.shape[2]
@@ -67,6 +72,7 @@ def sample_scene(texels, size, focal, bearings, first, count, face_matrices, mid
     limit = np.float32(size) - np.float32(1.01)
     stride = np.int32(size)
     next_row = np.uint64(size)
+    skips = len(calm) > 0
     for n in range(count):
         bx, by, bz = bearings[first + n, 0], bearings[first + n, 1], bearings[first + n, 2]
         face = cube_face(
@@ -86,7 +92,20 @@ def sample_scene(texels, size, focal, bearings, first, count, face_matrices, mid
             right[k] = column - np.float32(i)
             below[k] = row - np.float32(j)
         offset = np.uint64(face * size * size)
-        for k in range(steps):
+        whole = steps - steps % LANES if skips else 0
+        for start in range(0, whole, LANES):
+            a = offset + np.uint64(address[start + LANES // 2])
+            if calm[a]:
+                for k in range(start, start + LANES):
+                    levels[n, k + 1] = texels[a]
+            else:
+                for k in range(start, start + LANES):
+                    a = offset + np.uint64(address[k])
+                    c = a + next_row
+                    upper = texels[a] + right[k] * (texels[a + _ONE] - texels[a])
+                    lower = texels[c] + right[k] * (texels[c + _ONE] - texels[c])
+                    levels[n, k + 1] = upper + below[k] * (lower - upper)
+        for k in range(whole, steps):
             a = offset + np.uint64(address[k])
             c = a + next_row
             upper = texels[a] + right[k] * (texels[a + _ONE] - texels[a])
@@ -211,7 +230,7 @@ def cross_levels(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def advance_pixels(
-    texels, size, focal, bearings, face_matrices, middle,
+    texels, size, focal, calm, bearings, face_matrices, middle,
     front_texels, front_opacity, front_size, front_focal, front_matrices, front_cosine,
     times_us, start_us, on, off, rates_hz, refractory_us,
     reference, previous, last_us, noise_us, random, out_us, out_code, first, count,
@@ -227,7 +246,9 @@ def advance_pixels(
     below = np.empty(steps, np.float32)
     while first < len(bearings):
         pixels = min(_TILE, len(bearings) - first)
-        sample_scene(texels, size, focal, bearings, first, pixels, face_matrices, middle, address, right, below, levels)
+        sample_scene(
+            texels, size, focal, calm, bearings, first, pixels, face_matrices, middle, address, right, below, levels
+        )
         if len(front_texels) > 0:
             cover_scene(
                 front_texels, front_opacity, front_size, front_focal, bearings, first, pixels,
@@ -265,7 +286,7 @@ def order_events(stamps_us, codes, width, length_us, offset_us, origin_ns, t_ns,
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def render_levels(
-    texels, size, focal, bearings, face_matrices, middle,
+    texels, size, focal, calm, bearings, face_matrices, middle,
     front_texels, front_opacity, front_size, front_focal, front_matrices, front_cosine, levels,
 ):  # fmt: skip
     """Fill `levels[:, 1:]` (N, K + 1) with what the bearings (N, 3) see at K renderings."""
@@ -274,7 +295,7 @@ def render_levels(
     right = np.empty(steps, np.float32)
     below = np.empty(steps, np.float32)
     count = len(bearings)
-    sample_scene(texels, size, focal, bearings, 0, count, face_matrices, middle, address, right, below, levels)
+    sample_scene(texels, size, focal, calm, bearings, 0, count, face_matrices, middle, address, right, below, levels)
     if len(front_texels) > 0:
         cover_scene(
             front_texels, front_opacity, front_size, front_focal, bearings, 0, count,

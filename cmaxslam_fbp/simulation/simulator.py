@@ -167,6 +167,10 @@ class Simulation:
     def _texel_focal(self) -> float:
         return min(_TEXELS_PER_PIXEL * max(self.camera.fx, self.camera.fy), _MAX_CUBE_FOCAL)
 
+    @cached_property
+    def _max_step_rad(self) -> float:
+        return self.settings.max_motion_px / pixels_per_radian(self.camera)
+
     @property
     def _blur_rad(self) -> float:
         return self.settings.blur_px / max(self.camera.fx, self.camera.fy)
@@ -197,12 +201,18 @@ class Simulation:
         speeds = np.linalg.norm(self.motion.angular_velocities(times_s), axis=1)
         if self.foreground is not None:
             speeds += np.linalg.norm(self.foreground.motion.angular_velocities(times_s), axis=1)
-        max_step_rad = self.settings.max_motion_px / pixels_per_radian(self.camera)
-        return list(schedule_blocks(self._duration_us, speeds, max_step_rad))
+        return list(schedule_blocks(self._duration_us, speeds, self._max_step_rad))
 
     def sensor(self) -> EventSensor:
         """Return a fresh sensor that is adapted to the first view."""
-        sensor = EventSensor(self.camera, self.cube_map, self.settings.sensor, self.settings.seed, self.foreground)
+        sensor = EventSensor(
+            self.camera,
+            self.cube_map,
+            self.settings.sensor,
+            self.settings.seed,
+            self.foreground,
+            self._max_step_rad,
+        )
         start = np.zeros(1)
         sensor.begin(
             self.motion.rotations(start)[0],

@@ -32,7 +32,7 @@ def test_a_cube_map_shows_every_direction_where_the_convention_says():
     u, v = np.meshgrid(grid, grid)
     for face, axes in enumerate(FACES):
         truth = smooth_level(np.stack([u, v, np.ones_like(u)], -1) @ axes)
-        np.testing.assert_allclose(cube.texels[face], truth, atol=2e-4)
+        np.testing.assert_allclose(cube.texels[face], truth, atol=4e-4)
 
 
 def test_a_padded_panorama_continues_around_and_over_the_poles():
