@@ -54,10 +54,24 @@ def make_region(shape: Sequence[int], support: int, dtype: Any, rows: tuple[int,
     return Region(limits, inner, outer, int(begin[0]) * step, int(end[0] - begin[0]) * step)
 
 
-class _CompiledKernel:
-    """A kernel ready for the loops: its table, and the regions of the frame, per type of number."""
+class CompiledKernel:
+    """A kernel ready for compiled loops over one shape of frame, in one type of number.
 
-    def __init__(self, shape: tuple[int, ...], kernel: Kernel, dtype: Any, threads: int) -> None:
+    Attributes
+    ----------
+    table : Table
+        The polynomials.
+    constants : (dimensions, support, degree)
+        What a loop must know when it is compiled.
+    coefficients : (degree + 1, lanes)
+        The table as `bins_numba.gather` and `scatter` take it.
+    region : Region
+        The whole frame.
+    parts : list of Region
+        The rows of the frame that each of the threads owns.
+    """
+
+    def __init__(self, shape: tuple[int, ...], kernel: Kernel, dtype: Any, threads: int = 1) -> None:
         self.table: Table = kernel_table(kernel, len(shape), is_single_precision=dtype == np.float32)
         self.constants = (len(shape), self.table.support, self.table.degree)
         self.coefficients = lane_table(self.table.coefficients, dtype)
@@ -84,7 +98,7 @@ class NumbaBackend:
         self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
         self._row = shape[-1]
         self._plane = int(np.prod(shape[1:], dtype=np.int64))
-        self._compiled: dict[tuple[bool, np.dtype[Any]], _CompiledKernel] = {}
+        self._compiled: dict[tuple[bool, np.dtype[Any]], CompiledKernel] = {}
 
     def count_ignored(self, points: npt.ArrayLike) -> int:
         """Return the number of points with a coordinate that is not finite."""
@@ -166,11 +180,11 @@ class NumbaBackend:
         self._gather(loop, (x, w, x_dot, kappa.coefficients, h_bar, products), kappa)
         return products
 
-    def _kernel(self, *, is_forward: bool, dtype: np.dtype[Any]) -> _CompiledKernel:
+    def _kernel(self, *, is_forward: bool, dtype: np.dtype[Any]) -> CompiledKernel:
         key = (is_forward, dtype)
         if key not in self._compiled:
             kernel = self._kernels[0 if is_forward else 1]
-            self._compiled[key] = _CompiledKernel(self.shape, kernel, dtype, self._threads)
+            self._compiled[key] = CompiledKernel(self.shape, kernel, dtype, self._threads)
         return self._compiled[key]
 
     def _add_values(self, points: Array, weights: Array | None, frame: Array) -> None:
@@ -189,12 +203,12 @@ class NumbaBackend:
             ]
         )
 
-    def _scatter(self, loop: Any, arguments: tuple[Any, ...], kernel: _CompiledKernel) -> None:
+    def _scatter(self, loop: Any, arguments: tuple[Any, ...], kernel: CompiledKernel) -> None:
         self._run(
             [(loop, (*arguments, self._plane, self._row, part.inner, part.outer, part.limits)) for part in kernel.parts]
         )
 
-    def _gather(self, loop: Any, arguments: tuple[Any, ...], kernel: _CompiledKernel) -> None:
+    def _gather(self, loop: Any, arguments: tuple[Any, ...], kernel: CompiledKernel) -> None:
         region, count = kernel.region, len(arguments[0])
         edges = [count * part // self._threads for part in range(self._threads + 1)]
         shared = (*arguments, self._plane, self._row, region.inner, region.outer, region.limits)

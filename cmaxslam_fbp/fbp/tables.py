@@ -27,7 +27,7 @@ _MAX_SPLINE_DEGREE = 5
 _TOLERANCES = {True: (1e-8, 1e-7, 1e-6), False: (1e-14, 1e-13, 1e-11)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """The weights of all bins that a point touches along one axis, as polynomials in `u`.
 
@@ -84,6 +84,12 @@ def kernel_table(kernel: Kernel, dimensions: int = 1, *, is_single_precision: bo
     scaled = coefficients[::-1] * kernel.scale ** (1 / dimensions)
     scaled.setflags(write=False)
     return Table(scaled, is_centred, reach)
+
+
+@lru_cache(maxsize=1024)
+def polynomials(table: Table, order: int) -> tuple[tuple[float, ...], ...]:
+    """Return the derivative's polynomial of every bin as plain numbers, highest power first."""
+    return tuple(map(tuple, table.derivative(order).T.tolist()))
 
 
 def _fit(kernel: Kernel, offsets: npt.NDArray[Any], degree: int) -> Array:

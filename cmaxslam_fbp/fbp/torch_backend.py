@@ -21,7 +21,7 @@ from typing import Any
 
 from ..errors import BinningError, MissingExtraError
 from .pairs import Kernel
-from .tables import Table, kernel_table
+from .tables import Table, kernel_table, polynomials
 
 try:
     import torch
@@ -52,67 +52,74 @@ class Grid:
         return kernel_table(kernel, dimensions, is_single_precision=dtype != torch.float64)
 
 
-class _Axis:
-    """One coordinate of some points, and the bins that they touch along it."""
+class _Chunk:
+    """Some of the points (B, n, D): the first bins that they touch, and the weights of these bins and the next ones.
 
-    def __init__(self, x: Tensor, table: Table, size: int) -> None:
-        self.is_finite = torch.isfinite(x)
-        far = size + 2.0 * table.support  # far outside, and small enough for an integer
-        x = torch.where(self.is_finite, x, torch.zeros_like(x)).clamp(-far, far)
-        whole = torch.floor(x)
-        self._u = x - whole
-        if table.is_centred:
-            is_upper = (self._u >= 0.5).to(x.dtype)
-            whole, self._u = whole + is_upper, self._u - is_upper
-        else:
-            self._u = self._u - 0.5
-        self._first = whole.long() - table.reach
-        self._table, self._size = table, size
-
-    def neighbour(self, s: int, orders: set[int]) -> tuple[Tensor, Tensor, dict[int, Tensor]]:
-        """Return whether the touched bin `s` is inside, its index, and its weight of each order."""
-        bins = self._first + s
-        return (bins >= 0) & (bins < self._size), bins, {n: self._weight(s, n) for n in orders}
-
-    def _weight(self, s: int, order: int) -> Tensor:
-        coefficients = self._table.derivative(order)[:, s].tolist()
-        weight = torch.full_like(self._u, coefficients[0])
-        for coefficient in coefficients[1:]:
-            weight.mul_(self._u).add_(coefficient)
-        return weight
-
-
-def _neighbours(
-    grid: Grid, points: Tensor, orders: Orders, is_exact: bool
-) -> Iterator[tuple[slice, Tensor, Tensor, list[Tensor]]]:
-    """For chunks of the points (B, N, D), for each bin around them: which points, is it inside, where, its products.
-
-    A bin outside, and one of a point that is not finite, has the flat index of the first bin of its frame.
+    Indices are those of a frame with a margin of the support on all sides. Points that touch nothing, and those that
+    are not finite, touch the margin alone.
     """
-    table = grid.table(is_exact, points.dtype)
+
+    def __init__(self, points: Tensor, table: Table, shape: tuple[int, ...], frame_size: int) -> None:
+        margin = table.support
+        self._table, self._fractions = table, []
+        self._weights: dict[tuple[int, int, int], Tensor] = {}
+        frames = torch.arange(points.shape[0], device=points.device) * frame_size
+        self.first = frames[:, None].expand(points.shape[:2])
+        columns = points.movedim(-1, 0).contiguous()
+        for x, size, step in zip(columns, shape, _steps(shape, margin), strict=True):
+            x = torch.where(torch.isfinite(x), x, -2.0 * margin).clamp(-2 * margin, size + 2 * margin)
+            whole = torch.floor(x)
+            fraction = x - whole
+            if table.is_centred:  # the upper half of a bin belongs to the next one
+                is_upper = (fraction >= 0.5).to(x.dtype)
+                whole, fraction = whole + is_upper, fraction - is_upper
+            else:
+                fraction = fraction - 0.5
+            self._fractions.append(fraction)
+            bins = (whole.long() - table.reach).clamp(-margin, size) + margin
+            self.first = self.first + bins * step
+
+    def weight(self, axis: int, s: int, order: int) -> Tensor:
+        """Return the weight (B, n) of the touched bin `s` along an axis, by Horner's rule."""
+        key = (axis, s, order)
+        if key not in self._weights:
+            highest, *coefficients = polynomials(self._table, order)[s]
+            u = self._fractions[axis]
+            weight = u * highest if coefficients else torch.full_like(u, highest)
+            for coefficient in coefficients[:-1]:
+                weight.add_(coefficient).mul_(u)
+            self._weights[key] = weight.add_(coefficients[-1]) if coefficients else weight
+        return self._weights[key]
+
+    def lead(self, offsets: tuple[int, ...], order: tuple[int, ...]) -> Tensor | None:
+        """Return the product of the weights along all axes but the last; None where there is no other."""
+        product_ = None
+        for axis, s in enumerate(offsets):
+            weight = self.weight(axis, s, order[axis])
+            product_ = weight if product_ is None else product_ * weight
+        return product_
+
+
+def _steps(shape: tuple[int, ...], margin: int) -> list[int]:
+    """Return the step of every axis of a frame with a margin, in bins."""
+    sizes = [n + 2 * margin for n in shape]
+    return [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
+
+
+def _chunks(points: Tensor, table: Table, shape: tuple[int, ...]) -> Iterator[tuple[slice, _Chunk]]:
+    """Cut the points (B, N, D) in chunks that bound the memory, whatever N and the support."""
     length = max(1, (_CPU_CHUNK if points.device.type == "cpu" else _DEVICE_CHUNK) // max(1, points.shape[0]))
-    start_of_frame = torch.arange(points.shape[0], device=points.device)[:, None] * math.prod(grid.shape)
-    wanted = [{order[d] for order in orders} for d in range(len(grid.shape))]
+    frame_size = math.prod(n + 2 * table.support for n in shape)
     for start in range(0, points.shape[1], length):
         where = slice(start, start + length)
-        axes = [_Axis(points[:, where, d], table, size) for d, size in enumerate(grid.shape)]
-        is_finite = torch.stack([axis.is_finite for axis in axes]).all(0)
-        # The last axis comes up again for every row of bins, so its weights are kept.
-        last = [axes[-1].neighbour(s, wanted[-1]) for s in range(table.support)]
-        for offsets in product(range(table.support), repeat=len(axes) - 1):
-            rows = [axis.neighbour(s, n) for axis, s, n in zip(axes[:-1], offsets, wanted[:-1], strict=True)]
-            for column in last:
-                inside, index = is_finite, torch.zeros_like(column[1])
-                for (is_inside, bins, _), size in zip([*rows, column], grid.shape, strict=True):
-                    inside, index = inside & is_inside, index * size + bins
-                index = torch.where(inside, index, 0) + start_of_frame
-                products = []
-                for order in orders:
-                    weight = column[2][order[-1]]
-                    for (_, _, weights), n in zip(rows, order[:-1], strict=True):
-                        weight = weight * weights[n]
-                    products.append(weight)
-                yield where, inside, index, products
+        yield where, _Chunk(points[:, where], table, shape, frame_size)
+
+
+def _rows(table: Table, shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Yield the offsets along all axes but the last, and their sum in bins: one per row of touched bins."""
+    steps = _steps(shape, table.support)
+    for offsets in product(range(table.support), repeat=len(shape) - 1):
+        yield offsets, sum(s * step for s, step in zip(offsets, steps[:-1], strict=True))
 
 
 def _raised(orders: Orders) -> Orders:
@@ -139,16 +146,24 @@ class Scatter(torch.autograd.Function):
     @staticmethod
     def forward(points: Tensor, values: Tensor, grid: Grid, orders: Orders, is_exact: bool) -> Tensor:
         """Compute the operation, one neighbouring bin at a time."""
-        batch = points.shape[:-2]
         x, v = points.reshape(-1, *points.shape[-2:]), values.reshape(-1, *values.shape[-2:])
-        frame = points.new_zeros(x.shape[0] * math.prod(grid.shape))
-        for where, inside, index, products in _neighbours(grid, x, orders, is_exact):
-            share = v[:, where, 0] * products[0]
-            for m in range(1, len(orders)):
-                share.addcmul_(v[:, where, m], products[m])
-            share = torch.where(inside, share, 0)
-            frame.index_add_(0, index.reshape(-1), share.reshape(-1))
-        return frame.reshape(*batch, *grid.shape)
+        table = grid.table(is_exact, points.dtype)
+        sizes = [n + 2 * table.support for n in grid.shape]
+        frame = points.new_zeros(x.shape[0] * math.prod(sizes))
+        for where, chunk in _chunks(x, table, grid.shape):
+            for offsets, step in _rows(table, grid.shape):
+                amounts: dict[int, Tensor] = {}  # what the row gets, by the order along the last axis
+                for m, order in enumerate(orders):
+                    lead, value = chunk.lead(offsets, order), v[:, where, m]
+                    amount = value if lead is None else value * lead
+                    amounts[order[-1]] = amounts[order[-1]] + amount if order[-1] in amounts else amount
+                for s in range(table.support):
+                    shares = [amount * chunk.weight(len(sizes) - 1, s, n) for n, amount in amounts.items()]
+                    index = (chunk.first + (step + s)).reshape(-1)
+                    frame.index_add_(0, index, sum(shares[1:], shares[0]).reshape(-1))
+        inside = tuple(slice(table.support, -table.support) for _ in sizes)
+        frame = frame.reshape(-1, *sizes)[(slice(None), *inside)]
+        return frame.reshape(*points.shape[:-2], *grid.shape)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -195,13 +210,22 @@ class Gather(torch.autograd.Function):
     @staticmethod
     def forward(points: Tensor, frame: Tensor, grid: Grid, orders: Orders, is_exact: bool) -> Tensor:
         """Compute the operation, one neighbouring bin at a time."""
-        x, h = points.reshape(-1, *points.shape[-2:]), frame.reshape(-1)
-        values = x.new_zeros((*x.shape[:2], len(orders)))
-        for where, inside, index, products in _neighbours(grid, x, orders, is_exact):
-            bins = torch.where(inside, h[index], 0)
-            for m, weight in enumerate(products):
-                values[:, where, m].addcmul_(bins, weight)
-        return values.reshape(*points.shape[:-1], len(orders))
+        x, h = points.reshape(-1, *points.shape[-2:]), frame.reshape(-1, *grid.shape)
+        table, last = grid.table(is_exact, points.dtype), len(grid.shape) - 1
+        h = torch.nn.functional.pad(h, [table.support] * (2 * len(grid.shape))).reshape(-1)
+        values = x.new_zeros((len(orders), *x.shape[:2]))
+        for where, chunk in _chunks(x, table, grid.shape):
+            for offsets, step in _rows(table, grid.shape):
+                sums: dict[int, Tensor] = {}  # over the row, by the order along the last axis
+                for s in range(table.support):
+                    bins = torch.take(h, chunk.first + (step + s))
+                    for n in {order[-1] for order in orders}:
+                        term = bins * chunk.weight(last, s, n)
+                        sums[n] = sums[n].add_(term) if n in sums else term
+                for m, order in enumerate(orders):
+                    lead, row = chunk.lead(offsets, order), sums[order[-1]]
+                    values[m, :, where].add_(row if lead is None else row * lead)
+        return values.movedim(0, -1).reshape(*points.shape[:-1], len(orders))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
