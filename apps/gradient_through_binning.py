@@ -11,7 +11,7 @@ from cmaxslam_fbp.fbp import Binning
 TRUE_VELOCITY = torch.tensor([12.0, -20.0])  # pixels per second, along rows and columns
 
 
-def make_events(count: int = 20_000) -> tuple[torch.Tensor, torch.Tensor]:
+def make_events(count: int = 5_000) -> tuple[torch.Tensor, torch.Tensor]:
     """Return times (N, 1) in seconds and positions (N, 2) in pixels of points that move together."""
     generator = torch.Generator().manual_seed(0)
     time = torch.rand((count, 1), generator=generator) - 0.5
@@ -24,7 +24,7 @@ def main() -> torch.Tensor:
     binning = Binning(shape=(100, 100), kernel="rect", reconstruction="linear", backend="torch")
     velocity = torch.zeros(2, requires_grad=True)
     optimiser = torch.optim.Adam([velocity], lr=1.0)
-    for _ in range(100):
+    for _ in range(80):
         optimiser.zero_grad()
         frame = binning(events - time * velocity)  # was: torch.histogramdd(events - time * velocity, ...).hist
         loss = -frame.var()

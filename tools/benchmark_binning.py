@@ -77,6 +77,7 @@ def today(events: Events) -> Iterator[tuple[str, Callable[[], object]]]:
         import torch
     except ModuleNotFoundError:
         return
+    torch.set_num_threads(1)
     points = torch.from_numpy(events.points)
     ones = torch.ones(len(points), dtype=points.dtype)
 
@@ -106,10 +107,12 @@ def numba_cases(events: Events, threads: int) -> Iterator[tuple[str, Callable[[]
         )
 
 
-def torch_cases(events: Events, device: str) -> Iterator[tuple[str, Callable[[], object]]]:
+def torch_cases(events: Events, device: str, threads: int = 1) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield the tensor backend."""
     import torch
 
+    torch.set_num_threads(threads)
+    name = f"torch {device}" if threads == 1 else f"torch {device}, {threads} threads,"
     points, points_dot = (torch.from_numpy(a).to(device) for a in (events.points, events.points_dot))
     frame_bar = torch.from_numpy(events.frame_bar).to(device)
 
@@ -124,10 +127,10 @@ def torch_cases(events: Events, device: str) -> Iterator[tuple[str, Callable[[],
 
     for kernel in ("rect", "linear", "gauss"):
         b = Binning(SHAPE, kernel, backend="torch")
-        yield f"torch {device} {kernel} forward", timed(lambda b=b: b(points))  # type: ignore[misc]
+        yield f"{name} {kernel} forward", timed(lambda b=b: b(points))  # type: ignore[misc]
     for kernel, reconstruction in DERIVATIVES:
         b = Binning(SHAPE, kernel, reconstruction, backend="torch")
-        label = f"torch {device} {kernel}" + (f"*{reconstruction}" if reconstruction else "")
+        label = f"{name} {kernel}" + (f"*{reconstruction}" if reconstruction else "")
         yield f"{label} jvp", timed(lambda b=b: b.jvp(points, None, points_dot))  # type: ignore[misc]
         yield f"{label} vjp", timed(lambda b=b: b.vjp(points, None, frame_bar))  # type: ignore[misc]
 
@@ -137,7 +140,8 @@ def all_cases(events: Events) -> Iterator[tuple[str, Callable[[], object]]]:
     yield from numba_cases(events, 1)
     yield from numba_cases(events, 2)
     try:
-        yield from torch_cases(events, "cpu")
+        yield from torch_cases(events, "cpu", 1)
+        yield from torch_cases(events, "cpu", 2)
     except MissingExtraError as error:
         print(error, file=sys.stderr)
         return

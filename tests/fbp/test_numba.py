@@ -211,6 +211,38 @@ def test_any_points_on_any_small_grid_agree_with_the_reference(points, shape, ke
     np.testing.assert_allclose(a, b, atol=1e-12)
 
 
+def test_building_blocks_fuse_with_a_loop_of_ones_own(cloud):
+    """A warp and a gather in one loop, as in `docs/fbp.md`: the gradient of the points without storing the points."""
+    from numba import njit
+
+    from cmaxslam_fbp.fbp.bins_numba import gather, locate
+    from cmaxslam_fbp.fbp.numba_backend import CompiledKernel
+    from cmaxslam_fbp.fbp.pairs import derivative_kernel
+
+    rng = np.random.default_rng(0)
+    times, events = rng.uniform(-1, 1, 300), rng.uniform(4, 8, (300, 2))
+    frame_bar = rng.normal(size=PLANE)
+    kappa = CompiledKernel(PLANE, derivative_kernel("rect", "linear"), np.float64)
+    _, SUPPORT, DEGREE = kappa.constants
+
+    @njit
+    def pull_back(events, times, v, frame, table, inner, row):
+        total_y, total_x = 0.0, 0.0
+        for i in range(len(times)):
+            point = (events[i, 0] - times[i] * v[0], events[i, 1] - times[i] * v[1])
+            inside, index, u = locate(point, inner, 0, row, SUPPORT)
+            if inside:
+                y, x = gather(frame, index, 0, row, u, table, SUPPORT, DEGREE, 1)
+                total_y, total_x = total_y - times[i] * y, total_x - times[i] * x
+        return total_y, total_x
+
+    velocity = np.array([1.5, -0.5])
+    region = kappa.region
+    fused = pull_back(events, times, velocity, frame_bar.ravel(), kappa.coefficients, region.inner, PLANE[1])
+    points_bar, _ = Binning(PLANE).vjp(events - times[:, None] * velocity, None, frame_bar)
+    np.testing.assert_allclose(fused, -times @ points_bar, rtol=1e-12)
+
+
 def run_python(code, **environment):
     return subprocess.run(
         [sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True, check=True
