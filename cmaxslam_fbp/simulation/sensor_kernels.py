@@ -2,7 +2,8 @@
 
 A block is a stretch of time with `K` renderings. Pixels are independent of each other, so the outer loop runs over
 pixels and the inner one over renderings: a pixel's state stays in registers and its path through the scene in
-cache. No reassociation of sums is allowed (no `fastmath`), so that the events are the same bits everywhere.
+cache. All stages are in this one file because Numba's disk cache of a function follows only its own file. No
+reassociation of sums is allowed (no `fastmath`), so that the events are the same bits everywhere.
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators

@@ -77,9 +77,9 @@ def test_sampled_motion_follows_a_smooth_trajectory_closely():
     motion = SampledMotion(sampled(truth, sign_flips=True))
     t_s = np.linspace(0, 4.0, 3001)
     difference = Rotation.from_matrix(truth.rotations(t_s)).inv() * Rotation.from_matrix(motion.rotations(t_s))
-    assert np.degrees(difference.magnitude()).max() < 0.005
+    assert np.degrees(difference.magnitude()).max() < 0.02
     rates = motion.angular_velocities(t_s) - truth.angular_velocities(t_s)
-    assert np.degrees(np.linalg.norm(rates, axis=1)).max() < 2.0
+    assert np.degrees(np.linalg.norm(rates, axis=1)).max() < 4.0
 
 
 def test_sampled_motion_averages_noise_away():
@@ -129,3 +129,15 @@ def test_broken_trajectories_are_refused():
 def test_ground_truth_times_include_the_end():
     np.testing.assert_array_equal(ground_truth_times_ns(12_000_000), [0, 5_000_000, 10_000_000, 12_000_000])
     np.testing.assert_array_equal(ground_truth_times_ns(10_000_000), [0, 5_000_000, 10_000_000])
+
+
+@pytest.mark.real_data
+def test_a_real_trajectory_moves_as_fast_as_its_gyroscope_says(real_data):
+    poses = np.loadtxt(real_data / "shapes_rotation_groundtruth.txt")
+    imu = np.loadtxt(real_data / "shapes_rotation_imu.txt")[1000:-1000]
+    trajectory = RotationTrajectory((poses[:, 0] * 1e9).astype(np.int64), poses[:, 4:])
+    motion = SampledMotion(trajectory)
+    latency_s = 0.005  # of the motion capture against the IMU
+    rates = motion.angular_velocities(imu[:, 0] - poses[0, 0] + latency_s)
+    difference = np.linalg.norm(rates, axis=1) - np.linalg.norm(imu[:, 4:7], axis=1)
+    assert np.degrees(np.sqrt((difference**2).mean())) < 12
