@@ -40,10 +40,11 @@ class Events:
 
     def __init__(self, count: int, dtype: str) -> None:
         rng = np.random.default_rng(count)
-        self.points = (rng.random((count, 2)) * SHAPE - 0.5).astype(dtype)
+        # Strictly inside: single precision would round some of them up to the far edge, which is outside.
+        self.points = (rng.random((count, 2)) * (np.array(SHAPE) - 1e-4) - 0.5).astype(dtype)
         self.points_dot = rng.normal(size=(count, 2)).astype(dtype)
         self.frame_bar = rng.normal(size=SHAPE).astype(dtype)
-        rows, columns = np.floor(self.points + 0.5).clip(0, np.array(SHAPE) - 1).astype(np.int64).T
+        rows, columns = np.floor(self.points + 0.5).astype(np.int64).T
         self.rows, self.columns, self.flat = rows, columns, rows * SHAPE[1] + columns
 
 
