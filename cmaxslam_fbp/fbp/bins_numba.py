@@ -157,7 +157,8 @@ def gather(typingctx, frame, index, plane, row, fractions, table, support, degre
         coefficients = data_pointer(context, builder, signature.args[5], args[5])
         steps = [args[2], args[3]][3 - size :]
         fractions = cgutils.unpack_tuple(builder, args[4], size)
-        if size == 2 and order.literal_value == 1:
+        # Vectors of twice the width pay as long as they fit in the 256 bits that every processor has.
+        if size == 2 and order.literal_value == 1 and 2 * v.width * v.align <= 32:
             totals = _planar_gradient(v, pointer, coefficients, args[1], args[3], fractions, bins, degree.literal_value)
             return context.make_tuple(builder, signature.return_type, totals)
         weights = [_bin_weights(v, coefficients, u, degree.literal_value, order.literal_value) for u in fractions]
