@@ -151,7 +151,7 @@ class ContrastObjective:
 
     def value(self, theta: FloatArray) -> float:
         """Return the score `s(B h)`."""
-        self._make_image(theta)
+        self.make_image(theta)
         self.evaluations += 1
         return self._score.value(self._image)
 
@@ -166,7 +166,7 @@ class ContrastObjective:
         if self._second is not None:
             return self._second.hessian(theta)
         warp = self._current
-        self._make_image(theta)
+        self.make_image(theta)
         points_bar = self._pull_back(theta)
         self._curvatures.gather(self._points, self._weights, self._image_bar, self._bends)
         hessian = warp.pullback_curvature(theta, points_bar, self._bends)
@@ -194,7 +194,7 @@ class ContrastObjective:
 
         This is the covariance of the gradient if the events came independently of each other.
         """
-        self._make_image(theta)
+        self.make_image(theta)
         return self._current.pullback_outer(theta, self._pull_back(theta))
 
     @property
@@ -203,8 +203,8 @@ class ContrastObjective:
             raise RuntimeError("the objective has no events yet: call use() first")
         return self._warp
 
-    def _make_image(self, theta: FloatArray) -> None:
-        """`B h(x(theta))`, unless it is there already."""
+    def make_image(self, theta: FloatArray) -> None:
+        """Make the image `B h(x(theta))`, unless it is there already."""
         key = theta.tobytes()
         if key == self._imaged:
             return

@@ -106,6 +106,11 @@ class TorchObjective:
         if self._second is not None:
             self._second.use(warp, weights)
 
+    def make_image(self, theta: FloatArray) -> None:
+        """Make the image `B h(x(theta))`."""
+        with self._torch.no_grad():
+            self._score(self._points(self._parameters(theta)))
+
     def value(self, theta: FloatArray) -> float:
         """Return the score `s(B h)`."""
         self.evaluations += 1

@@ -7,6 +7,10 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 
+# Error of a constant velocity, as a part of the change of the true one over the packet; on simulated recordings it is
+# 0.04 to 0.06 wherever that change dominates.
+_CHANGE_ERROR = 0.05
+
 
 def velocity_covariance(hessian: FloatArray, gradient_scatter: FloatArray, largest: float) -> FloatArray:
     """`H^-1 G H^-1` (3, 3): the covariance of a maximum whose gradient has the covariance `G`.
@@ -29,3 +33,8 @@ def velocity_covariance(hessian: FloatArray, gradient_scatter: FloatArray, large
     if flat:
         variances[-1] = largest**2
     return (axes * variances) @ axes.T
+
+
+def change_variance(change: float) -> float:
+    """Return the variance per axis that a change of the velocity over a packet adds to one that is taken as constant."""
+    return (_CHANGE_ERROR * change) ** 2 / 3

@@ -9,20 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.config import EventsConfig, FrontendConfig
-from cmaxslam_fbp.contrast.scores import Variance
-from cmaxslam_fbp.contrast.solution import Solution, Status
-from cmaxslam_fbp.contrast.solvers import solver_named
+from cmaxslam_fbp.contrast.solution import Status
 from cmaxslam_fbp.errors import ConfigError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.filters import remove_hot_pixels, subsample
 from cmaxslam_fbp.events.packets import Packet, packets_at_rate, packets_by_count
-from cmaxslam_fbp.frontend.covariance import velocity_covariance
+from cmaxslam_fbp.frontend.covariance import change_variance, velocity_covariance
 from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
-from cmaxslam_fbp.frontend.objectives import make_grid, make_objective, with_gradient
+from cmaxslam_fbp.frontend.maximiser import Maximum, PacketMaximiser
+from cmaxslam_fbp.frontend.objectives import make_grid
 from cmaxslam_fbp.frontend.packet_points import PacketPoints
 from cmaxslam_fbp.frontend.prediction import Prediction
-from cmaxslam_fbp.frontend.pyramid import Pyramid
-from cmaxslam_fbp.frontend.search import search
 from cmaxslam_fbp.frontend.warps import CAMERA_SIGN
 from cmaxslam_fbp.geometry.camera import Camera
 
@@ -31,24 +28,15 @@ FloatArray = npt.NDArray[np.float64]
 _NS_PER_S = 1_000_000_000
 _STILL_INTERVALS = 10  # CMax-SLAM: a packet at a fixed rate that lasts longer than this has zero velocity
 _MIN_MOTION_BINS = 0.05  # the largest plausible speed must move events by at least this
-_JUMP_BINS = 3.0  # a result this far from the prediction is checked
-_SHARPNESS_DROP = 0.7  # one whose image is this much less sharp than those before is checked
-_SHARPNESS_MEMORY = 0.7
-
-_STATUSES = {
-    Status.CONVERGED: EstimateStatus.CONVERGED,
-    Status.ITERATION_LIMIT: EstimateStatus.ITERATION_LIMIT,
-    Status.STALLED: EstimateStatus.STALLED,
-    Status.DEGENERATE: EstimateStatus.DEGENERATE,
-}
 
 
 class VelocityEstimator:
     """Estimates the camera's velocity from packets of events, one after the other.
 
     Each packet starts from the velocities before it, carried on. Where there are none, or the result looks wrong (not
-    converged, far from the prediction, an image less sharp than before), a search on coarser grids
-    looks for a better one.
+    converged, or an image less sharp than before), a search on coarser grids looks for a better one.
+
+    One estimator is for one thread; its compiled loops release the GIL. The same packets give the same bits.
 
     Parameters
     ----------
@@ -57,7 +45,7 @@ class VelocityEstimator:
     config : FrontendConfig, optional
         All settings; the defaults are the paper's, with our optimiser.
     events : EventsConfig, optional
-        Filters before the packets are made (`packets`), and the use of polarity.
+        The use of polarity, and the filters of `packets`.
 
     Examples
     --------
@@ -69,27 +57,20 @@ class VelocityEstimator:
     def __init__(
         self, camera: Camera, config: FrontendConfig | None = None, events: EventsConfig | None = None
     ) -> None:
-        self.camera = camera
-        self.config = config = config or FrontendConfig()
-        self.events = events or EventsConfig()
-        if self.events.polarity == "signed" and config.score == "negative_binomial":
+        self.camera, self.config, self.events = camera, config or FrontendConfig(), events or EventsConfig()
+        if self.events.polarity == "signed" and self.config.score == "negative_binomial":
             raise ConfigError(
-                "the score negative_binomial is for counts: use events.polarity=ignored, or the score variance"
+                "the score negative_binomial is for counts: use events.polarity=ignored, or frontend.score=variance"
             )
-        self._grid = make_grid(camera, config)
+        self._grid = make_grid(camera, self.config)
         self._points = PacketPoints(camera, self.events.polarity)
-        self._objective = make_objective(self._grid.shape, config)
-        self._ascended = with_gradient(self._objective, config)
-        self._solver = solver_named(config.solver)
-        self._pyramid = Pyramid(config.model, self._grid, self._points)
-        self.reset()
+        self._maximiser = PacketMaximiser(self.config, self._grid, self._points)
+        self._prediction = Prediction()
 
     def reset(self) -> None:
         """Forget all packets so far: the next one is a cold start."""
+        self._maximiser.forget()
         self._prediction = Prediction()
-        self._hessian: FloatArray | None = None
-        self._hessian_unit = 1.0
-        self._sharpness: float | None = None
 
     def packets(self, chunks: Iterable[Events]) -> Iterator[Packet]:
         """Filter a stream of events and cut it into packets, as configured."""
@@ -111,35 +92,21 @@ class VelocityEstimator:
     def estimate(self, packet: Packet) -> VelocityEstimate:
         """Return the velocity of one packet, which follows those before it."""
         began = time.perf_counter()
-        rule = self._rule(packet)
-        if rule is not None:
-            return self._without_motion(packet, rule, began)
+        status = self._rule(packet)
+        if status is not None:
+            return self._without_motion(packet, status, began)
         self._points.load(packet)
-        unit = self._points.unit(self._grid)
-        if unit * _MIN_MOTION_BINS > self.config.max_speed:
+        if _MIN_MOTION_BINS * self._points.unit(self._grid) > self.config.max_speed:
             return self._without_motion(packet, EstimateStatus.DEGENERATE, began)
-        self._objective.use(self._points.warp(self.config.model, self._grid), self._points.weights)
-
-        predicted = self._prediction.at(packet.t_ns)
-        counts = [0, 0]
-        if predicted is None and self.config.recovery:
-            solution, status = self._search(None, [np.zeros(3)], unit, counts)
-        else:
-            start = np.zeros(3) if predicted is None else predicted
-            model = None if self._hessian is None else self._hessian * (self._hessian_unit / unit) ** 2
-            solution, status = self._maximise(start, unit, model, counts)
-            if self.config.recovery and self._looks_stuck(solution, start, unit):
-                last = self._prediction.last
-                starts = [start, np.zeros(3)] if last is None else [start, np.zeros(3), last]
-                solution, status = self._search(solution, starts, unit, counts)
-        return self._conclude(packet, solution, status, unit, counts, began)
+        maximum = self._maximiser.maximise(self._prediction.at(packet.t_ns))
+        return self._conclude(packet, maximum, began)
 
     def _rule(self, packet: Packet) -> EstimateStatus | None:
         """Return the status of a packet that needs no optimisation."""
         count = len(packet.events)
         if count < self.config.min_events:
             return EstimateStatus.TOO_FEW_EVENTS
-        duration_s = int(packet.events.t_ns[-1] - packet.events.t_ns[0]) / _NS_PER_S
+        duration_s = _duration_s(packet)
         if duration_s == 0:
             return EstimateStatus.DEGENERATE
         if count < self.config.still_rate_ev_s * duration_s:
@@ -148,112 +115,56 @@ class VelocityEstimator:
             return EstimateStatus.STILL
         return None
 
-    def _maximise(
-        self, start: FloatArray, unit: float, model: FloatArray | None, counts: list[int]
-    ) -> tuple[Solution, EstimateStatus]:
-        solution = self._solver.maximise(self._ascended, start, unit=unit, hessian=model)
-        counts[0] += solution.evaluations
-        counts[1] += solution.hessians
-        return solution, _STATUSES[solution.status]
-
-    def _looks_stuck(self, solution: Solution, start: FloatArray, unit: float) -> bool:
-        """Return whether a result should be checked against others."""
-        if solution.status is not Status.CONVERGED:
-            return True
-        if np.linalg.norm(solution.value - start) > _JUMP_BINS * unit:
-            return True
-        return self._sharpness is not None and self._dispersion() < _SHARPNESS_DROP * self._sharpness
-
-    def _search(
-        self, solution: Solution | None, starts: list[FloatArray], unit: float, counts: list[int]
-    ) -> tuple[Solution, EstimateStatus]:
-        """Return the best of a solution, if there is one, and those that a search on coarser grids leads to."""
-        found = search(self._pyramid, starts, self.config.max_speed)
-        counts[0] += found.evaluations
-        counts[1] += found.hessians
-        best, status = solution, EstimateStatus.STALLED if solution is None else _STATUSES[solution.status]
-        for candidate in found.candidates:
-            other, other_status = self._maximise(candidate, unit, None, counts)
-            if best is None or other.score > best.score:
-                best = other
-                status = EstimateStatus.RECOVERED if other.status is Status.CONVERGED else other_status
-        assert best is not None
-        return best, status
-
-    def _dispersion(self) -> float:
-        """Variance over mean of the last image: how sharp it is, whatever the number of events."""
-        image = self._objective.image
-        return Variance().value(image) / max(float(np.abs(image).mean()), 1e-12)
-
-    def _conclude(
-        self,
-        packet: Packet,
-        solution: Solution,
-        status: EstimateStatus,
-        unit: float,
-        counts: list[int],
-        began: float,
-    ) -> VelocityEstimate:
-        """Judge a solution, remember it for the next packet, and return it as an estimate."""
-        scatter = self._objective.gradient_scatter(solution.evaluated)
-        sharpness = self._dispersion()
-        hessian = solution.hessian
-        if hessian is None:
-            hessian = self._objective.hessian(solution.evaluated)
-        largest = self.config.max_speed
-        covariance = velocity_covariance(hessian, scatter, largest)
-        self._objective.value(np.zeros(3))
-        quality = sharpness / max(self._dispersion(), 1e-12)
-        speed = float(np.linalg.norm(solution.value))
-        if not np.isfinite(speed) or speed > largest or np.linalg.eigvalsh(covariance)[-1] >= 0.999 * largest**2:
-            status = EstimateStatus.DEGENERATE
-        if status is EstimateStatus.DEGENERATE:
-            return self._without_motion(packet, status, began, counts)
-        velocity = CAMERA_SIGN * solution.value
-        if status in (EstimateStatus.CONVERGED, EstimateStatus.RECOVERED):
-            self._hessian, self._hessian_unit = solution.hessian, unit
-        else:
-            self._hessian = None
-        if status is EstimateStatus.CONVERGED:
-            self._prediction.add(packet.t_ns, solution.value)
-        else:
-            self._prediction.restart(packet.t_ns, solution.value)
-        memory = self._sharpness
-        self._sharpness = sharpness if memory is None else memory + (1 - _SHARPNESS_MEMORY) * (sharpness - memory)
+    def _conclude(self, packet: Packet, maximum: Maximum, began: float) -> VelocityEstimate:
+        """Judge a maximum, remember it for the next packet, and return it as an estimate."""
+        solution, largest = maximum.solution, self.config.max_speed
+        covariance = velocity_covariance(*self._maximiser.derivatives(solution), largest)
+        is_determined = float(np.trace(covariance)) < 0.9 * largest**2
+        if not is_determined or not np.linalg.norm(solution.value) <= largest:
+            return self._without_motion(packet, EstimateStatus.DEGENERATE, began, maximum)
+        change = self._prediction.change_over(packet.t_ns, solution.value, _duration_s(packet))
+        covariance += change_variance(change) * np.eye(3)
+        status = EstimateStatus(solution.status.value)
+        if maximum.is_recovered and status is EstimateStatus.CONVERGED:
+            status = EstimateStatus.RECOVERED
+        quality = maximum.sharpness / max(self._maximiser.sharpness_without_motion(), 1e-12)
+        self._prediction.add(packet.t_ns, solution.value, continues=solution.status is Status.CONVERGED)
         return VelocityEstimate(
             t_ns=packet.t_ns,
-            velocity=velocity,
+            velocity=CAMERA_SIGN * solution.value,
             covariance=covariance,
             score=solution.score,
             quality=quality,
-            evaluations=counts[0],
-            hessians=counts[1],
+            evaluations=maximum.evaluations,
+            hessians=maximum.hessians,
             status=status,
             events=len(packet.events),
             seconds=time.perf_counter() - began,
         )
 
     def _without_motion(
-        self, packet: Packet, status: EstimateStatus, began: float, counts: list[int] | None = None
+        self, packet: Packet, status: EstimateStatus, began: float, maximum: Maximum | None = None
     ) -> VelocityEstimate:
-        """Return zero velocity, known to a bin per packet for a still camera and not at all otherwise."""
+        """Return zero velocity: of a still camera known to a bin over the packet, otherwise not known."""
+        self.reset()
         deviation = self.config.max_speed
         if status is EstimateStatus.STILL:
             reach_s = max(abs(int(packet.events.t_ns[k]) - packet.t_ns) for k in (0, -1)) / _NS_PER_S
             deviation = min(deviation, 1 / (max(self._grid.scale_x, self._grid.scale_y) * reach_s))
-            self._prediction.restart(packet.t_ns, np.zeros(3))
-        else:
-            self._prediction = Prediction()
-        self._hessian = self._sharpness = None
+            self._prediction.add(packet.t_ns, np.zeros(3))
         return VelocityEstimate(
             t_ns=packet.t_ns,
             velocity=np.zeros(3),
             covariance=deviation**2 * np.eye(3),
             score=0.0,
             quality=1.0,
-            evaluations=counts[0] if counts else 0,
-            hessians=counts[1] if counts else 0,
+            evaluations=0 if maximum is None else maximum.evaluations,
+            hessians=0 if maximum is None else maximum.hessians,
             status=status,
             events=len(packet.events),
             seconds=time.perf_counter() - began,
         )
+
+
+def _duration_s(packet: Packet) -> float:
+    return int(packet.events.t_ns[-1] - packet.events.t_ns[0]) / _NS_PER_S

@@ -35,6 +35,13 @@ def make_objective(shape: tuple[int, int], config: FrontendConfig) -> Any:
     return ContrastObjective(shape, score_named(config.score), **settings)
 
 
+def make_smooth_objective(shape: tuple[int, int], config: FrontendConfig) -> Any:
+    """Return an objective with derivatives to judge a maximum by, where the configured one has none; else None."""
+    if not needs_differences(config):
+        return None
+    return make_objective(shape, config.model_copy(update={"reconstruction": "linear"}))
+
+
 def needs_differences(config: FrontendConfig) -> bool:
     """Return whether the score has no gradient but that of finite differences."""
     return config.kernel == "rect" and config.reconstruction == "none" and config.surrogate is None
