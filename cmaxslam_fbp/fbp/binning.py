@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import BinningError
-from .pairs import binning_kernel, derivative_kernel
 
 BACKENDS = ("numba", "torch", "reference")
 
@@ -138,6 +137,9 @@ class Binning:
         return f"Binning(shape={self.shape}, kernel={self.kernel!r}, {chosen}, backend={self.backend!r})"
 
     def _make_backend(self) -> Any:
+        # Imported here, so that importing the package loads neither SciPy nor Numba nor Torch.
+        from .pairs import binning_kernel, derivative_kernel
+
         k = binning_kernel(self.kernel)
         kappa = derivative_kernel(self.kernel, self.reconstruction, self.surrogate)
         if self.backend == "numba":

@@ -7,6 +7,14 @@ torch = pytest.importorskip("torch")
 APP = Path(__file__).parents[2] / "apps" / "gradient_through_binning.py"
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 def test_the_motion_is_recovered_and_printed(capsys):
     app = runpy.run_path(str(APP))
     velocity = app["main"]()

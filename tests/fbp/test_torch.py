@@ -21,6 +21,15 @@ CASES = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Small tensors gain nothing from a second thread, and wait for it where the machine is busy."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 @pytest.fixture(params=CASES, ids=str)
 def case(request, cloud):
     """A tensor binning, its oracle, and inputs as arrays and as tensors."""
