@@ -12,6 +12,7 @@ from cmaxslam_fbp.cli.convert import convert
 from cmaxslam_fbp.cli.evaluate import evaluate
 from cmaxslam_fbp.cli.info import info
 from cmaxslam_fbp.cli.simulate import simulate
+from cmaxslam_fbp.cli.velocity import velocity
 
 app = typer.Typer(
     name="cmaxslam-fbp",
@@ -42,5 +43,6 @@ def root(
 app.command()(info)
 app.command()(convert)
 app.command()(simulate)
+app.command()(velocity)
 app.command()(evaluate)
 app.add_typer(config_app, name="config")

@@ -36,5 +36,5 @@ def velocity_covariance(hessian: FloatArray, gradient_scatter: FloatArray, large
 
 
 def change_variance(change: float) -> float:
-    """Return the variance per axis that a change of the velocity over a packet adds to one that is taken as constant."""
+    """Return the variance per axis that a change of the velocity over the packet adds: it is taken as constant."""
     return (_CHANGE_ERROR * change) ** 2 / 3

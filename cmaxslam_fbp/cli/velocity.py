@@ -1,0 +1,243 @@
+"""`cmaxslam-fbp velocity`: the camera's velocity, packet by packet."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cmaxslam_fbp.cli.options import (
+    Assignments,
+    Calibration,
+    ConfigNames,
+    Duration,
+    EventsTopic,
+    Json,
+    PosesTopic,
+    Quiet,
+    RecordingPath,
+    SensorSizeText,
+    Start,
+    open_configured,
+    recording_flags,
+)
+
+if TYPE_CHECKING:
+    from cmaxslam_fbp.config import FrontendConfig
+    from cmaxslam_fbp.events import Events
+    from cmaxslam_fbp.frontend import VelocityEstimate
+    from cmaxslam_fbp.io import Recording
+
+_METHOD = "Method"
+
+
+class Model(str, Enum):
+    """Motion models."""
+
+    rotation = "rotation"
+    exact_rotation = "exact_rotation"
+    translation = "translation"
+
+
+class Kernel(str, Enum):
+    """Binning kernels."""
+
+    rect = "rect"
+    linear = "linear"
+    gauss = "gauss"
+
+
+class Reconstruction(str, Enum):
+    """Reconstruction kernels."""
+
+    linear = "linear"
+    cubic = "cubic"
+    lanczos = "lanczos"
+    none = "none"
+
+
+class ScoreChoice(str, Enum):
+    """Scores."""
+
+    variance = "variance"
+    mean_square = "mean_square"
+    negative_binomial = "negative_binomial"
+
+
+class SolverChoice(str, Enum):
+    """Optimisers."""
+
+    newton = "newton"
+    lbfgsb = "lbfgsb"
+    trust_ncg = "trust_ncg"
+    fletcher_reeves = "fletcher_reeves"
+
+
+class Backend(str, Enum):
+    """Where it is computed."""
+
+    numba = "numba"
+    torch = "torch"
+
+
+def velocity(
+    path: RecordingPath,
+    config: ConfigNames = None,
+    assignments: Assignments = None,
+    model: Annotated[Model | None, typer.Option(help="Motion model.", rich_help_panel=_METHOD)] = None,
+    kernel: Annotated[Kernel | None, typer.Option(help="Binning kernel.", rich_help_panel=_METHOD)] = None,
+    reconstruction: Annotated[
+        Reconstruction | None, typer.Option(help="Reconstruction kernel; none: plain.", rich_help_panel=_METHOD)
+    ] = None,
+    score: Annotated[ScoreChoice | None, typer.Option(help="What is maximised.", rich_help_panel=_METHOD)] = None,
+    solver: Annotated[SolverChoice | None, typer.Option(help="Optimiser.", rich_help_panel=_METHOD)] = None,
+    events_per_packet: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of events of a packet.", rich_help_panel=_METHOD)
+    ] = None,
+    backend: Annotated[Backend | None, typer.Option(help="Compiled, or tensors.", rich_help_panel=_METHOD)] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Device of the torch backend: cpu, cuda, ...", rich_help_panel=_METHOD)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Output folder; by default velocity_NAME.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing velocity.csv.")] = False,
+    events_topic: EventsTopic = None,
+    poses_topic: PosesTopic = None,
+    calibration: Calibration = None,
+    sensor_size: SensorSizeText = None,
+    start: Start = None,
+    duration: Duration = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Estimate the camera's velocity from packets of events, write velocity.csv and print the errors."""
+    from cmaxslam_fbp.cli.progress import event_progress
+    from cmaxslam_fbp.config import load_config
+    from cmaxslam_fbp.errors import OutputError
+    from cmaxslam_fbp.frontend import VelocityEstimator
+    from cmaxslam_fbp.frontend.velocity_file import write_velocities
+
+    flags = recording_flags(
+        events_topic=events_topic, poses_topic=poses_topic, calibration=calibration, sensor_size=sensor_size
+    )
+    chosen = {"model": model, "kernel": kernel, "reconstruction": reconstruction, "score": score, "solver": solver}
+    flags |= {f"frontend.{key}": None if value is None else value.value for key, value in chosen.items()}
+    flags |= {
+        "frontend.events_per_packet": events_per_packet,
+        "frontend.backend": None if backend is None else backend.value,
+        "frontend.device": device,
+    }
+    settings = load_config(config or (), assignments or (), flags)
+    recording = open_configured(path, settings)
+    table = (out or Path(f"velocity_{path.resolve().name.split('.')[0]}")) / "velocity.csv"
+    if table.exists() and not overwrite:
+        raise OutputError(f"{table} exists already; choose another folder with --out, or give --overwrite")
+    estimator = VelocityEstimator(recording.require_camera(), settings.frontend, settings.events)
+    stream = recording.chunks(start, duration)
+    estimates: list[VelocityEstimate] = []
+    interrupted = False
+    with event_progress("estimating", quiet=quiet or as_json, total_s=duration) as progress:
+
+        def watched() -> Iterator[Events]:
+            for events in stream:
+                progress(events)
+                yield events
+
+        try:
+            for estimate in estimator.run(watched()):
+                estimates.append(estimate)
+        except KeyboardInterrupt:
+            interrupted = True
+    write_velocities(table, estimates, "linear" if settings.frontend.model == "translation" else "angular")
+    for line in stream.defects.describe():
+        typer.echo(f"warning: {line}", err=True)
+    summary = _summarise(recording, estimates, settings.frontend) | {"table": str(table)}
+    if as_json:
+        typer.echo(json.dumps(summary, indent=2, allow_nan=False))
+    else:
+        _print(summary)
+    if interrupted:
+        typer.echo(f"interrupted: {table} holds the first {len(estimates):,} velocities", err=True)
+        raise typer.Exit(130)
+
+
+def _summarise(recording: Recording, estimates: list[VelocityEstimate], config: FrontendConfig) -> dict[str, Any]:
+    """Return the figures of a run as plain values."""
+    summary: dict[str, Any] = {"packets": len(estimates)}
+    if not estimates:
+        return summary
+    summary["events_per_packet"] = config.events_per_packet
+    summary["statuses"] = dict(Counter(estimate.status.value for estimate in estimates).most_common())
+    summary["evaluations_per_packet"] = sum(estimate.evaluations for estimate in estimates) / len(estimates)
+    summary["ms_per_packet"] = 1e3 * sum(estimate.seconds for estimate in estimates) / len(estimates)
+    errors = _linear_errors if config.model == "translation" else _angular_errors
+    return summary | errors(recording, estimates)
+
+
+def _angular_errors(recording: Recording, estimates: list[VelocityEstimate]) -> dict[str, Any]:
+    """Compare with the gyroscope, or else with the reference poses; nothing where there is neither."""
+    import numpy as np
+
+    from cmaxslam_fbp.errors import TrajectoryError
+    from cmaxslam_fbp.evaluation import angular_velocity_errors
+    from cmaxslam_fbp.trajectory import AngularVelocities
+
+    reference = recording.gyroscope or recording.ground_truth
+    if reference is None:
+        return {}
+    t_ns = np.array([estimate.t_ns for estimate in estimates], np.int64)
+    t_ns, first = np.unique(t_ns, return_index=True)
+    found = AngularVelocities(t_ns, np.array([estimates[k].velocity for k in first]))
+    try:
+        errors = angular_velocity_errors(found, reference)
+    except TrajectoryError:
+        return {}
+    return {
+        "reference": "gyroscope" if recording.gyroscope is not None else "ground truth",
+        "compared": errors.count,
+        "rms_deg_s": errors.rms_deg_s,
+        "rms_per_axis_deg_s": errors.rms_per_axis_deg_s,
+        "axes_rms_deg_s": list(errors.axes_rms_deg_s),
+    }
+
+
+def _linear_errors(recording: Recording, estimates: list[VelocityEstimate]) -> dict[str, Any]:
+    """Compare with the velocities of the reference poses; nothing where there are none."""
+    from dataclasses import asdict
+
+    from cmaxslam_fbp.frontend.linear_velocity import linear_velocity_errors
+
+    poses = recording.ground_truth
+    errors = None if poses is None else linear_velocity_errors(estimates, poses)
+    return {} if errors is None else {"reference": "ground truth"} | asdict(errors)
+
+
+def _print(summary: dict[str, Any]) -> None:
+    lines = [f"{summary['table']}: {summary['packets']:,} velocities"]
+    if summary["packets"]:
+        statuses = ", ".join(f"{count:,} {status}" for status, count in summary["statuses"].items())
+        lines.append(f"status: {statuses}")
+        lines.append(
+            f"per packet: {summary['ms_per_packet']:.2f} ms, {summary['evaluations_per_packet']:.1f} evaluations"
+        )
+    if "rms_deg_s" in summary:
+        x, y, z = summary["axes_rms_deg_s"]
+        lines.append(
+            f"RMS error against the {summary['reference']}: {summary['rms_per_axis_deg_s']:.3f} deg/s per axis "
+            f"(x {x:.3f}, y {y:.3f}, z {z:.3f}), {summary['rms_deg_s']:.3f} deg/s of the vector"
+        )
+    if "rms_m_s" in summary:
+        lines.append(
+            f"RMS error against the {summary['reference']}: {summary['rms_per_axis_m_s']:.3f} m/s per axis, "
+            f"{summary['rms_m_s']:.3f} m/s of the vector for a scene at 1 m; "
+            f"{summary['rms_at_depth_m_s']:.3f} m/s at the best-fitting depth, {summary['depth_m']:.2f} m"
+        )
+    if "reference" not in summary:
+        lines.append("no gyroscope and no reference poses to compare with")
+    typer.echo("\n".join(lines))

@@ -1,0 +1,71 @@
+"""Linear velocities against those of reference poses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cmaxslam_fbp.frontend.estimate import VelocityEstimate
+from cmaxslam_fbp.trajectory import RotationTrajectory
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LinearVelocityErrors:
+    """Differences of N linear velocities from those of the reference poses, in the camera's frame.
+
+    Attributes
+    ----------
+    count : int
+        Number of times compared.
+    rms_m_s, rms_per_axis_m_s : float
+        `sqrt(mean |d|^2)`, and root of the mean over times and axes as in the paper's tables, for a scene at one metre.
+    depth_m : float
+        The depth of the scene for which the estimates fit best.
+    rms_at_depth_m_s : float
+        `sqrt(mean |d|^2)` of the estimates times that depth.
+    """
+
+    count: int
+    rms_m_s: float
+    rms_per_axis_m_s: float
+    depth_m: float
+    rms_at_depth_m_s: float
+
+
+def camera_velocities(poses: RotationTrajectory, t_ns: npt.NDArray[np.int64]) -> FloatArray:
+    """Return `R_wc^T dp/dt` (N, 3) in m/s, from a cubic spline through the positions."""
+    from scipy.interpolate import CubicSpline
+
+    if poses.positions_m is None:
+        raise ValueError("the poses have no positions")
+    origin = poses.t_ns[0]
+    curve = CubicSpline((poses.t_ns - origin) * 1e-9, poses.positions_m, axis=0)
+    world = np.asarray(curve((t_ns - origin) * 1e-9, 1))
+    return np.asarray(poses.rotation_at(t_ns).inv().apply(world))
+
+
+def linear_velocity_errors(
+    estimates: Sequence[VelocityEstimate], poses: RotationTrajectory
+) -> LinearVelocityErrors | None:
+    """Compare estimates with the poses where these cover them; None where they do not, or have no positions."""
+    t_ns = np.array([estimate.t_ns for estimate in estimates], np.int64)
+    covered = (t_ns >= poses.t_ns[0]) & (t_ns <= poses.t_ns[-1])
+    if poses.positions_m is None or not covered.any():
+        return None
+    found = np.array([estimate.velocity for estimate in estimates])[covered]
+    true = camera_velocities(poses, t_ns[covered])
+    power = float((found**2).sum())
+    depth = float((found * true).sum()) / power if power else 1.0
+    squares = ((found - true) ** 2).sum(axis=1)
+    return LinearVelocityErrors(
+        count=int(covered.sum()),
+        rms_m_s=float(np.sqrt(squares.mean())),
+        rms_per_axis_m_s=float(np.sqrt(squares.mean() / 3)),
+        depth_m=depth,
+        rms_at_depth_m_s=float(np.sqrt(((depth * found - true) ** 2).sum(axis=1).mean())),
+    )

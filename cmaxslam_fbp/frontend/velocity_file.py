@@ -1,0 +1,63 @@
+"""Velocities as a table in a text file: `velocity.csv`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from cmaxslam_fbp.errors import OutputError
+from cmaxslam_fbp.frontend.estimate import VelocityEstimate
+
+_NS_PER_S = 1_000_000_000
+
+
+def velocity_columns(kind: Literal["angular", "linear"]) -> list[str]:
+    """Return the names of the columns."""
+    letter, unit = ("w", "rad_s") if kind == "angular" else ("v", "m_s")
+    return [
+        "t_s",
+        *(f"{letter}{axis}_{unit}" for axis in "xyz"),
+        "score",
+        "evaluations",
+        "status",
+        *(f"std_{letter}{axis}_{unit}" for axis in "xyz"),
+        "quality",
+        "events",
+    ]
+
+
+def write_velocities(path: Path, estimates: Iterable[VelocityEstimate], kind: Literal["angular", "linear"]) -> None:
+    """Write one line per estimate, with the recording's own times to the nanosecond.
+
+    The file appears whole or not at all: it is written beside its place and then moved there.
+    """
+    lines = [",".join(velocity_columns(kind)), *(_line(estimate) for estimate in estimates)]
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise OutputError(
+            f"cannot write {path} ({error.strerror or error}); choose a folder that is writable"
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _line(estimate: VelocityEstimate) -> str:
+    seconds, nanoseconds = divmod(abs(estimate.t_ns), _NS_PER_S)
+    return ",".join(
+        [
+            f"{'-' if estimate.t_ns < 0 else ''}{seconds}.{nanoseconds:09d}",
+            *(f"{value:.9f}" for value in estimate.velocity),
+            f"{estimate.score:.9g}",
+            str(estimate.evaluations),
+            estimate.status.value,
+            *(f"{value:.9f}" for value in estimate.standard_deviations),
+            f"{estimate.quality:.6g}",
+            str(estimate.events),
+        ]
+    )
