@@ -124,6 +124,8 @@ class BackendConfig(Section):
     """No control rotation is turned by more in one step."""
     max_evaluations: Annotated[int, Field(ge=2)] = 30
     """Evaluations of score and gradient per window."""
+    prior_events: Annotated[float, Field(ge=0)] = 100.0
+    """Weight of the frontend's motion between control rotations, as a number of events that speak for it."""
     burst_s: Annotated[float, Field(ge=0)] = 0.008
     """Keep only events that are the first of their pixel and polarity for this long: later ones lag. 0 keeps all."""
     map_weight: Literal["region", "whole"] = "region"

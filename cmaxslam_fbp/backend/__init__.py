@@ -1,0 +1,1 @@
+"""Bundle adjustment of the trajectory over a panoramic image of warped events."""

@@ -1,0 +1,145 @@
+"""Bundle adjustment of one window: turn its control rotations until its events agree with the map and each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cmaxslam_fbp.backend.panorama import event_density
+from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
+from cmaxslam_fbp.backend.quasi_newton import Solution, maximise
+from cmaxslam_fbp.backend.region import Region, find_region
+from cmaxslam_fbp.backend.window_objective import WindowObjective, Workspace
+from cmaxslam_fbp.config import BackendConfig
+from cmaxslam_fbp.contrast.blur import GaussianBlur
+from cmaxslam_fbp.contrast.scores import score_named
+from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.fbp import Binning
+from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.geometry.equirectangular import Equirectangular
+from cmaxslam_fbp.trajectory.spline import RotationSpline
+
+FloatArray = npt.NDArray[np.float64]
+SingleArray = npt.NDArray[np.float32]
+
+SLOT_NS = 1_000_000  # time over which the rotation is taken as linear
+_MARGIN_PX = 16  # by which events may move during the optimisation
+
+
+@dataclass(frozen=True)
+class Adjusted:
+    """What an adjustment found.
+
+    Attributes
+    ----------
+    spline : the trajectory of the window
+    solution : how the optimisation ended
+    region : the part of the panorama that the window's events touch
+    image : (rows, columns) float32, the window's events on the region
+    """
+
+    spline: RotationSpline
+    solution: Solution
+    region: Region
+    image: SingleArray
+
+
+class Adjuster:
+    """Holds what the adjustments of all windows share: the panorama's geometry, binnings, blurs, room for events."""
+
+    def __init__(self, config: BackendConfig, camera: Camera) -> None:
+        self._config = config
+        width, height = config.panorama_size
+        self.projection = Equirectangular(width, height)
+        self.shape = (height, width)
+        self._bearings: SingleArray = camera.bearings().astype(np.float32)
+        self._score = score_named(config.score, pixels=width * height)
+        # What so many events do to the score that each share a pixel with one other.
+        unit = float(self._score.curvature(np.ones(1))[0])
+        self._prior = config.prior_events * unit * self.projection.focal_px**2
+        self._workspace = Workspace.empty()
+        self._binnings: dict[tuple[int, int], Binning] = {}
+        self._blurs: dict[tuple[tuple[int, int], float, bool], GaussianBlur[np.float32]] = {}
+
+    def warp(self, events: Events, start_ns: int, end_ns: int) -> PanoramicWarp:
+        """Return the panoramic warp of events of a time range."""
+        return PanoramicWarp(events, self._bearings, self.projection, start_ns, end_ns, SLOT_NS)
+
+    def region_of(self, warp: PanoramicWarp, spline: RotationSpline) -> Region:
+        """Return the region that events touch, with a margin."""
+        self._workspace.reserve(len(warp))
+        points = self._workspace.points[: len(warp)]
+        warp.points(warp.rotations(spline), None, points)
+        return find_region(points, self.shape, _MARGIN_PX)
+
+    def image_of(self, warp: PanoramicWarp, spline: RotationSpline, region: Region) -> SingleArray:
+        """Return the image of warped events (rows, columns) on a region."""
+        self._workspace.reserve(len(warp))
+        points = self._workspace.points[: len(warp)]
+        warp.points(warp.rotations(spline), region, points)
+        return region.image_of(self._binning(region)(points))
+
+    def adjust(
+        self,
+        warp: PanoramicWarp,
+        region: Region,
+        spline: RotationSpline,
+        first_free: int,
+        known: SingleArray,
+        whole_density: float | None,
+        *,
+        blur_sigma_px: float | None = None,
+    ) -> Adjusted:
+        """Maximise the contrast of the window with the map.
+
+        Parameters
+        ----------
+        warp : the window's events
+        region : the part of the panorama that they touch
+        spline : the window's trajectory to start from; from control rotation `first_free` on it is adjusted
+        known : (rows, columns) float32, the map on the region
+        whole_density : event density of the whole map, or None to take that of the region
+        blur_sigma_px : instead of the configured blur
+        """
+        image = self.image_of(warp, spline, region)
+        density = event_density(known) if whole_density is None else whole_density
+        alpha = event_density(image) / density if density > 0 else 0.0
+        sigma_px = self._config.blur_sigma_px if blur_sigma_px is None else blur_sigma_px
+        objective = WindowObjective(
+            spline,
+            first_free,
+            warp,
+            region,
+            self._binning(region),
+            known * np.float32(alpha),
+            self._blur(region, sigma_px),
+            self._score,
+            self._prior,
+            self._workspace,
+        )
+        start = np.zeros(objective.parameters)
+        solution = maximise(
+            objective,
+            start,
+            objective.curvature(start),
+            max_step=np.radians(self._config.max_step_deg),
+            tolerance=np.radians(self._config.tolerance_deg),
+            max_evaluations=self._config.max_evaluations,
+        )
+        return Adjusted(objective.spline_at(solution.value), solution, region, objective.window_image(solution.value))
+
+    def _binning(self, region: Region) -> Binning:
+        if region.frame_shape not in self._binnings:
+            reconstruction = None if self._config.reconstruction == "none" else self._config.reconstruction
+            self._binnings[region.frame_shape] = Binning(region.frame_shape, self._config.kernel, reconstruction)
+        return self._binnings[region.frame_shape]
+
+    def _blur(self, region: Region, sigma_px: float) -> GaussianBlur[np.float32]:
+        key = (region.shape, sigma_px, region.padding > 0)
+        if key not in self._blurs:
+            self._blurs[key] = GaussianBlur(
+                region.shape, sigma_px, np.float32, rows="zero", columns="wrap" if region.padding else "zero"
+            )
+        return self._blurs[key]

@@ -1,0 +1,250 @@
+"""The backend: it follows the camera window by window, and builds the map."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.transform import Rotation
+
+from cmaxslam_fbp.backend.adjustment import Adjusted, Adjuster
+from cmaxslam_fbp.backend.panorama import PanoramaMap, event_density
+from cmaxslam_fbp.backend.tracking import TrackingMonitor, correlation
+from cmaxslam_fbp.backend.window import Window
+from cmaxslam_fbp.config import BackendConfig
+from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.trajectory import AngularVelocities
+from cmaxslam_fbp.trajectory.initialisation import fit_spline, integrate_angular_velocities
+from cmaxslam_fbp.trajectory.spline import RotationSpline
+
+NS_PER_S = 1_000_000_000
+SingleArray = npt.NDArray[np.float32]
+
+_COARSE_SIGMAS_PX = (4.0, 1.5)  # blurs with which a window that seems lost is tried again
+
+
+class Tracking(str, Enum):
+    """What became of a window."""
+
+    ADJUSTED = "adjusted"
+    STILL = "still"
+    """Too few events: the frontend's motion stands, and the map is left alone."""
+    LOST = "lost"
+    """The window does not match the map: the frontend's motion stands, and the map is left alone."""
+
+
+@dataclass(frozen=True)
+class WindowReport:
+    """Figures of one window; `match` is the correlation of its image with the map before it (None: no map there)."""
+
+    start_ns: int
+    end_ns: int
+    events: int
+    tracking: Tracking
+    score: float
+    match: float | None
+    evaluations: int
+    seconds: float
+
+
+class Backend:
+    """Refines a continuous-time trajectory by bundle adjustment over a panoramic map.
+
+    Attributes
+    ----------
+    spline : RotationSpline or None
+        The trajectory so far, `R_wc`; the camera's first orientation is the identity.
+    map : PanoramaMap
+        The map so far.
+    reports : list of WindowReport
+        One per window, in order.
+    """
+
+    def __init__(self, config: BackendConfig, camera: Camera) -> None:
+        self._config = config
+        self._order = 4 if config.spline == "cubic" else 2
+        self._doubtful = 1 if config.spline == "cubic" else 0
+        self._step_ns = round(config.knot_s * NS_PER_S)
+        self._adjuster = Adjuster(config, camera)
+        self._camera = camera
+        self.spline: RotationSpline | None = None
+        self.map = PanoramaMap(self._adjuster.projection, camera, config.max_visits)
+        self._monitor = TrackingMonitor(config.lost_correlation, np.radians(config.lost_step_deg))
+        self.reports: list[WindowReport] = []
+        self._beginning: list[Window] | None = [] if config.bootstrap_s > 0 else None
+
+    def process(self, window: Window, velocities: AngularVelocities) -> WindowReport:
+        """Extend the trajectory over a window by the frontend's velocities, adjust it, and add to the map."""
+        started = time.perf_counter()
+        self.spline = self._predict(window, velocities)
+        report = self._track(window)
+        self.reports.append(replace(report, seconds=time.perf_counter() - started))
+        if self._beginning is not None:
+            self._beginning.append(window)
+            length_s = (window.next_ns - self._beginning[0].start_ns) / NS_PER_S
+            if length_s >= self._config.bootstrap_s or window.is_last:
+                # Only windows all of whose events are in the map can be taken out of it.
+                known = [early for early in self._beginning if early.end_ns <= window.next_ns]
+                self._beginning = None
+                for _ in self.readjust(known):
+                    pass
+        return self.reports[-1]
+
+    def _predict(self, window: Window, velocities: AngularVelocities) -> RotationSpline:
+        """Return the trajectory continued to the window's end by integrated velocities."""
+        if self.spline is None:
+            samples = integrate_angular_velocities(velocities, Rotation.identity(), window.start_ns, window.end_ns)
+            count = round((window.end_ns - window.start_ns) / self._step_ns) + self._order - 1
+            return fit_spline(samples, order=self._order, start_ns=window.start_ns, step_ns=self._step_ns, count=count)
+        # The last control rotation of a cubic spline hardly acts on the time that it was adjusted for: it is made anew.
+        kept = self.spline.part(0, len(self.spline) - self._doubtful)
+        turn = Rotation.from_quat(kept.quaternions_at(kept.end_ns))
+        samples = integrate_angular_velocities(velocities, turn, kept.end_ns, window.end_ns)
+        fixed = self._order - 1
+        continued = fit_spline(
+            samples,
+            order=self._order,
+            start_ns=kept.end_ns,
+            step_ns=self._step_ns,
+            count=round((window.end_ns - kept.end_ns) / self._step_ns) + fixed,
+            fixed_xyzw=kept.quaternions_xyzw[-fixed:],
+        )
+        return kept.appended(continued.quaternions_xyzw[fixed:])
+
+    def _track(self, window: Window) -> WindowReport:
+        """Adjust the window against the map as it is, and commit what leaves the window."""
+        spline = self._require_spline()
+        first = self._index(window.start_ns)
+        part = spline.part(first, len(spline) - first)
+        length_s = (window.end_ns - window.start_ns) / NS_PER_S
+        if len(window.events) < max(self._config.still_rate_ev_s * length_s, 1):
+            return self._report(window, Tracking.STILL, None, None)
+        warp = self._adjuster.warp(window.events, window.start_ns, window.end_ns)
+        region = self._adjuster.region_of(warp, part)
+        known = region.cut_out(self.map.image)
+        whole = event_density(self.map.image) if self._config.map_weight == "whole" else None
+        # The first window keeps its first control rotation, which fixes the world frame; the others those that the
+        # time before them depends on.
+        free = 1 if first == 0 else self._order - 1
+        adjusted = self._adjuster.adjust(warp, region, part, free, known, whole)
+        match = self._match(adjusted, known)
+        if self._is_lost(window, part, adjusted, match):
+            for sigma_px in _COARSE_SIGMAS_PX:
+                coarse = self._adjuster.adjust(warp, region, part, free, known, whole, blur_sigma_px=sigma_px)
+                adjusted = self._adjuster.adjust(warp, region, coarse.spline, free, known, whole)
+                match = self._match(adjusted, known)
+                if not self._is_lost(window, part, adjusted, match):
+                    break
+            else:
+                return self._report(window, Tracking.LOST, adjusted, match)
+        self._monitor.accept(match)
+        self.spline = _with_part(spline, first, adjusted.spline)
+        self._commit(window, adjusted)
+        return self._report(window, Tracking.ADJUSTED, adjusted, match)
+
+    def readjust(self, windows: Iterable[Window]) -> Iterator[float]:
+        """Adjust windows that have been committed once more, each against the map without its own events.
+
+        Yields by how much each window has turned, in radians, where the next one starts.
+        """
+        before = self._require_spline()
+        for window in windows:
+            length_s = (window.end_ns - window.start_ns) / NS_PER_S
+            spline = self._require_spline()
+            if len(window.events) < max(self._config.still_rate_ev_s * length_s, 1):
+                yield 0.0
+                continue
+            first = self._index(window.start_ns)
+            count = round((window.end_ns - window.start_ns) / self._step_ns) + self._order - 1
+            part, old = spline.part(first, count), before.part(first, count)
+            warp = self._adjuster.warp(window.events, window.start_ns, window.end_ns)
+            region = self._adjuster.region_of(warp, part)
+            known = np.maximum(region.cut_out(self.map.image) - self._adjuster.image_of(warp, old, region), 0)
+            free = 0 if first == 0 else self._order - 1
+            whole = event_density(self.map.image) if self._config.map_weight == "whole" else None
+            adjusted = self._adjuster.adjust(warp, region, part, free, known, whole)
+            turn = _turn_at(window.next_ns, part, adjusted.spline)
+            if turn > np.radians(self._config.lost_step_deg):
+                yield 0.0
+                continue
+            self.spline = _with_part(spline, first, adjusted.spline)
+            leaving_ns = window.end_ns if window.is_last else window.next_ns
+            leaving = self._adjuster.warp(
+                window.events.between(window.start_ns, leaving_ns), window.start_ns, window.end_ns
+            )
+            change = self._adjuster.image_of(leaving, adjusted.spline, region)
+            change -= self._adjuster.image_of(leaving, old, region)
+            region.add_to(self.map.image, change)
+            np.maximum(self.map.image, 0, out=self.map.image)
+            yield turn
+
+    def rebuild_map(self, windows: Iterable[Window]) -> Iterator[None]:
+        """Make the map anew from all events, along the trajectory as it is now."""
+        spline = self._require_spline()
+        self.map = PanoramaMap(self._adjuster.projection, self._camera, max_visits=2**31 - 1)
+        for window in windows:
+            leaving_ns = window.end_ns if window.is_last else window.next_ns
+            events = window.events.between(window.start_ns, leaving_ns)
+            length_s = (window.end_ns - window.start_ns) / NS_PER_S
+            if len(events) and len(window.events) >= self._config.still_rate_ev_s * length_s:
+                warp = self._adjuster.warp(events, window.start_ns, window.end_ns)
+                region = self._adjuster.region_of(warp, spline)
+                self.map.add(region, self._adjuster.image_of(warp, spline, region))
+            yield
+
+    def _commit(self, window: Window, adjusted: Adjusted) -> None:
+        """Add the events that no later window holds to the map."""
+        leaving_ns = window.end_ns if window.is_last else window.next_ns
+        events = window.events.between(window.start_ns, leaving_ns)
+        for t_ns in range(window.start_ns, leaving_ns, self._step_ns):
+            self.map.visit(adjusted.spline.rotations_at(t_ns))
+        if len(events):
+            warp = self._adjuster.warp(events, window.start_ns, window.end_ns)
+            self.map.add(adjusted.region, self._adjuster.image_of(warp, adjusted.spline, adjusted.region))
+
+    def _match(self, adjusted: Adjusted, known: SingleArray) -> float | None:
+        seen = adjusted.region.cut_out((self.map.visits > 0).astype(np.float32)) > 0
+        return correlation(adjusted.image, known, seen)
+
+    def _is_lost(self, window: Window, predicted: RotationSpline, adjusted: Adjusted, match: float | None) -> bool:
+        return self._monitor.is_lost(match, _turn_at(window.next_ns, predicted, adjusted.spline))
+
+    def _report(
+        self, window: Window, tracking: Tracking, adjusted: Adjusted | None, match: float | None
+    ) -> WindowReport:
+        return WindowReport(
+            window.start_ns,
+            window.end_ns,
+            len(window.events),
+            tracking,
+            0.0 if adjusted is None else adjusted.solution.score,
+            match,
+            0 if adjusted is None else adjusted.solution.evaluations,
+            0.0,
+        )
+
+    def _index(self, t_ns: int) -> int:
+        """Return the index of the first control rotation of the segment that starts at a time."""
+        return round((t_ns - self._require_spline().start_ns) / self._step_ns)
+
+    def _require_spline(self) -> RotationSpline:
+        if self.spline is None:
+            raise RuntimeError("the backend has not seen a window yet")
+        return self.spline
+
+
+def _with_part(spline: RotationSpline, first: int, part: RotationSpline) -> RotationSpline:
+    """Return the spline with its control rotations from index `first` on replaced by those of a part of it."""
+    quaternions = spline.quaternions_xyzw.copy()
+    quaternions[first : first + len(part)] = part.quaternions_xyzw
+    return replace(spline, quaternions_xyzw=quaternions)
+
+
+def _turn_at(t_ns: int, one: RotationSpline, other: RotationSpline) -> float:
+    """Return the angle between two trajectories at a time, in radians."""
+    product = abs(float(one.quaternions_at(t_ns) @ other.quaternions_at(t_ns)))
+    return float(2 * np.arccos(min(product, 1.0)))

@@ -1,0 +1,100 @@
+"""The events of a window on the panorama, as a function of the trajectory."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cmaxslam_fbp.backend import bearing_kernels
+from cmaxslam_fbp.backend import panoramic_warp_kernels as kernels
+from cmaxslam_fbp.backend.region import Region
+from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.geometry.equirectangular import Equirectangular
+from cmaxslam_fbp.trajectory.spline import RotationSpline
+
+FloatArray = npt.NDArray[np.float64]
+SingleArray = npt.NDArray[np.float32]
+
+
+class PanoramicWarp:
+    """Carries events to the panorama: `p_i = pi(R(t_i) b_i)`, with the bearing `b_i` of the event's pixel.
+
+    Time is divided into slots; the rotation is the spline's at their edges and linear between them.
+
+    Parameters
+    ----------
+    events : the events, ordered by time, all in `[start_ns, end_ns]`
+    bearings : (height, width, 3) float32, the direction that every pixel of the sensor sees
+    projection : the panorama
+    start_ns, end_ns : the time that the slots cover
+    slot_ns : the length of a slot
+    """
+
+    def __init__(
+        self,
+        events: Events,
+        bearings: SingleArray,
+        projection: Equirectangular,
+        start_ns: int,
+        end_ns: int,
+        slot_ns: int,
+    ) -> None:
+        slots = max(1, -(-(end_ns - start_ns) // slot_ns))
+        self.edges_ns = np.minimum(start_ns + slot_ns * np.arange(slots + 1, dtype=np.int64), end_ns)
+        self._first = np.searchsorted(events.t_ns, self.edges_ns, side="left").astype(np.int64)
+        self._first[-1] = len(events)
+        since = events.t_ns - start_ns
+        slot = np.minimum(since // slot_ns, slots - 1)
+        lengths = np.diff(self.edges_ns)[slot]
+        self._place: SingleArray = ((since - slot * slot_ns) / lengths).astype(np.float32)
+        self._bearings: SingleArray = np.empty((3, len(events)), np.float32)
+        bearing_kernels.look_up(events.x, events.y, bearings, self._bearings)
+        self._projection = projection
+        self._size = tuple(np.float32(n) for n in (projection.width, projection.height, projection.focal_px))
+
+    def __len__(self) -> int:
+        return self._bearings.shape[1]
+
+    def rotations(self, spline: RotationSpline) -> SingleArray:
+        """Return the rotations (S + 1, 9) at the edges of the slots."""
+        return spline.rotations_at(self.edges_ns).reshape(-1, 9).astype(np.float32)
+
+    def points(self, rotations: SingleArray, region: Region | None, out: SingleArray) -> None:
+        """Write the row and column (N, 2) of every event in the frame of a region, or in the whole panorama."""
+        corner = (0, 0, 0) if region is None else (region.top, region.left, region.padding)
+        kernels.warp(
+            self._first,
+            self._place,
+            self._bearings,
+            rotations,
+            *self._size,
+            *(np.float32(n) for n in corner),
+            out.reshape(-1),
+        )
+
+    def pullback(self, rotations: SingleArray, points_bar: SingleArray) -> FloatArray:
+        """Return the gradient (S + 1, 3) for left turns `exp(phi_m) R_m` of the edges."""
+        gradient = np.empty((len(self.edges_ns), 3))
+        focal = self._size[2]
+        kernels.pullback(self._first, self._place, self._bearings, rotations, focal, points_bar.reshape(-1), gradient)
+        return gradient
+
+    def pullback_curvature(
+        self, rotations: SingleArray, along_rows: SingleArray, along_columns: SingleArray
+    ) -> FloatArray:
+        """Return `sum_i A_i^T C_i A_i` (S + 1, 3, 3), `A_i = d(row, column)/d phi`, lumped at the edges.
+
+        `along_rows` and `along_columns` (N, 2) are the two columns of the `C_i`.
+        """
+        entries = np.empty((len(self.edges_ns), 6))
+        kernels.pullback_curvature(
+            self._first,
+            self._place,
+            self._bearings,
+            rotations,
+            self._size[2],
+            along_rows.reshape(-1),
+            along_columns.reshape(-1),
+            entries,
+        )
+        return entries[:, [[0, 1, 2], [1, 3, 4], [2, 4, 5]]]

@@ -1,0 +1,150 @@
+"""Compiled panoramic warp of the events of a window, and its derivatives: one vectorised loop per slot of time.
+
+The events are ordered by time and divided into slots; `first` (S + 1,) tells where each begins. The rotation is given
+at the S + 1 edges of the slots and taken linearly between them: `P = ((1 - s) R_m + s R_{m+1}) b`, with the event's
+place `s` in its slot. A slot is so short that the chord and the arc differ by less than a thousandth of a pixel.
+"""
+
+# mypy: ignore-errors
+
+import math
+
+import numpy as np
+from numba import njit
+
+from cmaxslam_fbp.geometry.equirectangular_kernels import project_fast, rotation_gradient
+
+_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
+_ZERO, _ONE = np.float32(0), np.float32(1)
+_MIN_SQUARE = np.float32(1e-6)  # of the cosine of the latitude: see `equirectangular.MIN_COS_LATITUDE`
+
+
+@njit(**_OPTIONS)
+def _turn(R, D, s, x, y, z):
+    """`(R + s D) b` for matrices given as nine numbers."""
+    return (
+        R[0] * x + R[1] * y + R[2] * z + s * (D[0] * x + D[1] * y + D[2] * z),
+        R[3] * x + R[4] * y + R[5] * z + s * (D[3] * x + D[4] * y + D[5] * z),
+        R[6] * x + R[7] * y + R[8] * z + s * (D[6] * x + D[7] * y + D[8] * z),
+    )
+
+
+@njit(**_OPTIONS)
+def _edge(rotations, m):
+    return (
+        rotations[m, 0],
+        rotations[m, 1],
+        rotations[m, 2],
+        rotations[m, 3],
+        rotations[m, 4],
+        rotations[m, 5],
+        rotations[m, 6],
+        rotations[m, 7],
+        rotations[m, 8],
+    )
+
+
+@njit(**_OPTIONS)
+def _difference(a, b):
+    return (
+        b[0] - a[0],
+        b[1] - a[1],
+        b[2] - a[2],
+        b[3] - a[3],
+        b[4] - a[4],
+        b[5] - a[5],
+        b[6] - a[6],
+        b[7] - a[7],
+        b[8] - a[8],
+    )
+
+
+@njit(**_OPTIONS)
+def warp(first, place, bearings, rotations, width, height, focal, top, left, padding, points):
+    """Write row and column, counted from `top` and `left`, of every event: `points` is (2 N,).
+
+    `bearings` is (3, N), `rotations` (S + 1, 9), all float32. Columns are brought into `[0, width)` from `left` on, and
+    `padding` is added to them.
+    """
+    for m in range(len(first) - 1):
+        a, b = first[m], first[m + 1]
+        R = _edge(rotations, m)
+        D = _difference(R, _edge(rotations, m + 1))
+        s, x, y, z = place[a:b], bearings[0, a:b], bearings[1, a:b], bearings[2, a:b]
+        out = points[2 * a : 2 * b]
+        for i in range(len(s)):
+            p1, p2, p3 = _turn(R, D, s[i], x[i], y[i], z[i])
+            u, v = project_fast(p1, p2, p3, width, height, focal)
+            column = u - left
+            column = column + width if column < _ZERO else column
+            out[2 * i] = v - top
+            out[2 * i + 1] = column + padding
+
+
+@njit(**_OPTIONS)
+def pullback(first, place, bearings, rotations, focal, points_bar, gradient):
+    """Write the gradient (S + 1, 3) for left turns `exp(phi_m) R_m` of the edges; `points_bar` is (2 N,)."""
+    gradient[:] = 0.0
+    for m in range(len(first) - 1):
+        a, b = first[m], first[m + 1]
+        R = _edge(rotations, m)
+        D = _difference(R, _edge(rotations, m + 1))
+        s, x, y, z = place[a:b], bearings[0, a:b], bearings[1, a:b], bearings[2, a:b]
+        bars = points_bar[2 * a : 2 * b]
+        g1 = g2 = g3 = h1 = h2 = h3 = _ZERO
+        for i in range(len(s)):
+            p1, p2, p3 = _turn(R, D, s[i], x[i], y[i], z[i])
+            r1, r2, r3 = rotation_gradient(p1, p2, p3, focal, bars[2 * i + 1], bars[2 * i])
+            g1 += r1
+            g2 += r2
+            g3 += r3
+            h1 += s[i] * r1
+            h2 += s[i] * r2
+            h3 += s[i] * r3
+        gradient[m, 0] += g1 - h1
+        gradient[m, 1] += g2 - h2
+        gradient[m, 2] += g3 - h3
+        gradient[m + 1, 0] += h1
+        gradient[m + 1, 1] += h2
+        gradient[m + 1, 2] += h3
+
+
+@njit(**_OPTIONS)
+def pullback_curvature(first, place, bearings, rotations, focal, along_rows, along_columns, curvature):
+    """Write `sum_i A_i^T C_i A_i` (S + 1, 6), `A_i = d(row, column)/d phi`, lumped at the edges of the slots.
+
+    `along_rows` and `along_columns` (2 N,) are the two columns of the symmetric `C_i`. The six numbers are the entries
+    11, 12, 13, 22, 23, 33.
+    """
+    curvature[:] = 0.0
+    for m in range(len(first) - 1):
+        a, b = first[m], first[m + 1]
+        R = _edge(rotations, m)
+        D = _difference(R, _edge(rotations, m + 1))
+        s, x, y, z = place[a:b], bearings[0, a:b], bearings[1, a:b], bearings[2, a:b]
+        rows, columns = along_rows[2 * a : 2 * b], along_columns[2 * a : 2 * b]
+        k11 = k12 = k13 = k22 = k23 = k33 = _ZERO
+        middle = _ZERO
+        for i in range(len(s)):
+            p1, p2, p3 = _turn(R, D, s[i], x[i], y[i], z[i])
+            square = p1 * p1 + p3 * p3
+            least = _MIN_SQUARE * (square + p2 * p2)
+            bounded = square if square > least else least
+            rho = _ONE / math.sqrt(bounded)
+            # d column / d phi = f (-X Y / rho^2, 1, -Y Z / rho^2), d row / d phi = f (-Z / rho, 0, X / rho)
+            c1, c3 = -p1 * p2 * rho * rho, -p2 * p3 * rho * rho
+            r1, r3 = -p3 * rho, p1 * rho
+            rr, rc, cc = rows[2 * i], rows[2 * i + 1], columns[2 * i + 1]
+            k11 += rr * r1 * r1 + (rc + rc) * r1 * c1 + cc * c1 * c1
+            k12 += rc * r1 + cc * c1
+            k13 += rr * r1 * r3 + rc * (r1 * c3 + r3 * c1) + cc * c1 * c3
+            k22 += cc
+            k23 += rc * r3 + cc * c3
+            k33 += rr * r3 * r3 + (rc + rc) * r3 * c3 + cc * c3 * c3
+            middle += s[i]
+        share = middle / max(b - a, 1)
+        square_focal = focal * focal
+        part = (k11, k12, k13, k22, k23, k33)
+        for e in range(6):
+            curvature[m, e] += (_ONE - share) * square_focal * part[e]
+            curvature[m + 1, e] += share * square_focal * part[e]

@@ -1,0 +1,57 @@
+"""Whether a window still matches the map: loss of tracking."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+import numpy.typing as npt
+
+SingleArray = npt.NDArray[np.float32]
+
+_REMEMBERED = 30  # windows whose match is the usual one
+_FEWEST = 5  # before so many, nothing is usual
+_MIN_OVERLAP = 0.3  # of the window's events: with fewer on the known map its match says nothing
+
+
+def correlation(window: SingleArray, known: SingleArray, seen: npt.NDArray[np.bool_]) -> float | None:
+    """Return the correlation coefficient of a window's image with the map where the map has been seen, or None.
+
+    None stands for a window most of which lies where there is no map yet.
+    """
+    total = float(window.sum(dtype=np.float64))
+    if total == 0 or float(window[seen].sum(dtype=np.float64)) < _MIN_OVERLAP * total:
+        return None
+    a, b = window[seen].astype(np.float64), known[seen].astype(np.float64)
+    a -= a.mean()
+    b -= b.mean()
+    norm = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / norm if norm > 0 else None
+
+
+class TrackingMonitor:
+    """Remembers how well windows usually match the map, and tells when one does not.
+
+    Parameters
+    ----------
+    lost_correlation : part of the usual correlation below which tracking is lost
+    lost_step_rad : turn against the prediction above which it is lost, whatever the match
+    """
+
+    def __init__(self, lost_correlation: float, lost_step_rad: float) -> None:
+        self._lost_correlation = lost_correlation
+        self._lost_step_rad = lost_step_rad
+        self._usual: deque[float] = deque(maxlen=_REMEMBERED)
+
+    def is_lost(self, match: float | None, step_rad: float) -> bool:
+        """Tell whether a window with this match, and this turn against its prediction, has lost the map."""
+        if len(self._usual) < _FEWEST:
+            return False
+        if step_rad > self._lost_step_rad:
+            return True
+        return match is not None and match < self._lost_correlation * float(np.median(self._usual))
+
+    def accept(self, match: float | None) -> None:
+        """Remember the match of a window that is tracked."""
+        if match is not None:
+            self._usual.append(match)

@@ -1,0 +1,51 @@
+"""The sliding window over the events of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from cmaxslam_fbp.events import Events
+
+
+@dataclass(frozen=True)
+class Window:
+    """The events of `[start_ns, end_ns)`; the next window starts at `next_ns`, and the last one is marked."""
+
+    events: Events
+    start_ns: int
+    end_ns: int
+    next_ns: int
+    is_last: bool
+
+
+def sliding_windows(chunks: Iterable[Events], window_ns: int, stride_ns: int) -> Iterator[Window]:
+    """Yield windows of `window_ns` every `stride_ns`, the first one at the first event.
+
+    The last window is the one that reaches the end of the stream; it may hold less than its length. Every event lies in
+    at least one window.
+    """
+    if not 0 < stride_ns <= window_ns:
+        raise ValueError(f"a window of {window_ns} ns cannot move by {stride_ns} ns")
+    stream = iter(chunks)
+    held = Events.empty()
+    start_ns: int | None = None
+    ended = False
+    while True:
+        while not ended and (start_ns is None or held.t_ns[-1] < start_ns + window_ns):
+            chunk = next((chunk for chunk in stream if len(chunk)), None)
+            if chunk is None:
+                ended = True
+                break
+            held = Events.concatenate([held, chunk]) if len(held) else chunk
+            if start_ns is None:
+                start_ns = int(held.t_ns[0])
+        if start_ns is None:
+            return
+        end_ns, next_ns = start_ns + window_ns, start_ns + stride_ns
+        is_last = ended and (not len(held) or int(held.t_ns[-1]) < end_ns)
+        yield Window(held.between(start_ns, end_ns), start_ns, end_ns, next_ns, is_last)
+        if is_last:
+            return
+        start_ns = next_ns
+        held = held.between(start_ns, int(held.t_ns[-1]) + 1)

@@ -1,0 +1,179 @@
+"""The contrast of a window's events together with the map, as a function of the window's control rotations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
+from cmaxslam_fbp.backend.region import Region
+from cmaxslam_fbp.contrast.blur import GaussianBlur
+from cmaxslam_fbp.contrast.scores import Score
+from cmaxslam_fbp.fbp import Binning
+from cmaxslam_fbp.geometry import so3
+from cmaxslam_fbp.trajectory.spline import RotationSpline, SplineJacobians
+
+FloatArray = npt.NDArray[np.float64]
+SingleArray = npt.NDArray[np.float32]
+
+
+@dataclass
+class Workspace:
+    """Arrays that grow to the largest window and serve all: nothing is allocated per evaluation."""
+
+    points: SingleArray
+    points_bar: SingleArray
+    direction: SingleArray
+    products: SingleArray
+
+    @staticmethod
+    def empty() -> Workspace:
+        """Return a workspace without room."""
+        return Workspace(*(np.empty((0, 2), np.float32) for _ in range(4)))
+
+    def reserve(self, count: int) -> None:
+        """Make room for `count` events."""
+        if len(self.points) < count:
+            for name in ("points", "points_bar", "direction", "products"):
+                setattr(self, name, np.empty((count + count // 4, 2), np.float32))
+
+
+class WindowObjective:
+    """`f(delta) = score(B (I_L(delta) + alpha I_G)) - lambda/2 sum_k |delta_k - delta_{k-1}|^2`.
+
+    `I_L` is the window's image and `I_G` the map, on a region. The second term holds on to the motion from one control
+    rotation to the next that the start has, where there are hardly any events to tell.
+
+    `delta` (3 M,) turns the free control rotations on the left, `R_k <- exp(delta_k) R_k`. The gradient comes in
+    reverse mode: one adjoint image, one gather per event, a sum per slot of time, and the Jacobians of the spline at
+    the edges of the slots; its cost does not depend on the number of control rotations.
+
+    Parameters
+    ----------
+    spline : the trajectory of the window at `delta = 0`
+    first_free : index of the first free control rotation; all after it are free
+    warp : the events
+    region : the part of the panorama
+    binning : on the region's frame
+    map_image : (rows, columns) float32, `alpha I_G`
+    blur, score : as in the equation
+    prior : `lambda`
+    workspace : room for the events
+    """
+
+    def __init__(
+        self,
+        spline: RotationSpline,
+        first_free: int,
+        warp: PanoramicWarp,
+        region: Region,
+        binning: Binning,
+        map_image: SingleArray,
+        blur: GaussianBlur[np.float32],
+        score: Score,
+        prior: float,
+        workspace: Workspace,
+    ) -> None:
+        workspace.reserve(len(warp))
+        self._spline, self._first_free = spline, first_free
+        self._warp, self._region, self._binning = warp, region, binning
+        self._map, self._blur, self._score = map_image, blur, score
+        self._prior = prior * _chain(len(spline) - first_free, is_anchored=first_free > 0)
+        self._points, self._points_bar = workspace.points[: len(warp)], workspace.points_bar[: len(warp)]
+        self._direction, self._products = workspace.direction[: len(warp)], workspace.products[: len(warp)]
+        self._frame: SingleArray = np.empty(region.frame_shape, np.float32)
+        self._blurred: SingleArray = np.empty(region.shape, np.float32)
+        self._bar: SingleArray = np.empty(region.shape, np.float32)
+        self.evaluations = 0
+
+    @property
+    def parameters(self) -> int:
+        """The length of `delta`."""
+        return 3 * (len(self._spline) - self._first_free)
+
+    def spline_at(self, delta: FloatArray) -> RotationSpline:
+        """Return the trajectory of a `delta`."""
+        return self._spline.with_perturbation(self._first_free, delta.reshape(-1, 3))
+
+    def window_image(self, delta: FloatArray) -> SingleArray:
+        """Return `I_L` (rows, columns)."""
+        self._warp.points(self._warp.rotations(self.spline_at(delta)), self._region, self._points)
+        return self._region.image_of(self._binning(self._points, out=self._frame)).copy()
+
+    def value(self, delta: FloatArray) -> float:
+        """Return the score."""
+        self.evaluations += 1
+        self._render(self._warp.rotations(self.spline_at(delta)))
+        return self._score.value(self._blurred) - 0.5 * float(delta @ self._prior @ delta)
+
+    def value_and_gradient(self, delta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the score and its gradient (3 M,), synthesized by functional backpropagation."""
+        self.evaluations += 1
+        spline = self.spline_at(delta)
+        rotations = self._warp.rotations(spline)
+        self._render(rotations)
+        value = self._score.value(self._blurred) - 0.5 * float(delta @ self._prior @ delta)
+        self._binning.vjp(self._points, None, self._adjoint_frame(), out=(self._points_bar, None))
+        by_edge = self._warp.pullback(rotations, self._points_bar)
+        by_control = _to_controls(spline, spline.jacobians_at(self._warp.edges_ns), by_edge)[self._first_free :]
+        # exp(delta + d) = exp(J_l(delta) d) exp(delta)
+        jacobians = so3.left_jacobian(delta.reshape(-1, 3))
+        return value, np.einsum("kji,kj->ki", jacobians, by_control).reshape(-1) - self._prior @ delta
+
+    def curvature(self, delta: FloatArray) -> FloatArray:
+        """Return the part (3 M, 3 M) of the Hessian that comes from the events' own second derivatives and the prior.
+
+        It is negative about a maximum, and larger than the whole: what the moving events do to the image that they are
+        compared with is left out.
+        """
+        spline = self.spline_at(delta)
+        rotations = self._warp.rotations(spline)
+        self._render(rotations)
+        frame_bar = self._adjoint_frame()
+        for axis, out in enumerate((self._products, self._points_bar)):
+            self._direction[:, axis] = 1
+            self._direction[:, 1 - axis] = 0
+            self._binning.hvp(self._points, None, frame_bar, self._direction, out=out)
+        by_edge = self._warp.pullback_curvature(rotations, self._products, self._points_bar)
+        first, jacobians = spline.jacobians_at(self._warp.edges_ns)
+        size = len(spline)
+        blocks = np.zeros((size, size, 3, 3))
+        order = jacobians.shape[1]
+        for j in range(order):
+            for k in range(order):
+                part = np.einsum("eji,ejk,ekl->eil", jacobians[:, j], by_edge, jacobians[:, k])
+                np.add.at(blocks, (first + j, first + k), part)
+        free = blocks[self._first_free :, self._first_free :]
+        return np.asarray(free.transpose(0, 2, 1, 3).reshape(self._prior.shape) - self._prior, np.float64)
+
+    def _render(self, rotations: SingleArray) -> None:
+        """Write the blurred image of window and map."""
+        self._warp.points(rotations, self._region, self._points)
+        image = self._region.image_of(self._binning(self._points, out=self._frame))
+        np.add(image, self._map, out=self._blurred)
+        self._blur.forward(self._blurred, out=self._blurred)
+
+    def _adjoint_frame(self) -> SingleArray:
+        """Return the cotangent of the frame."""
+        self._score.gradient(self._blurred, out=self._bar)
+        self._blur.adjoint(self._bar, out=self._bar)
+        return self._region.frame_of(self._bar)
+
+
+def _chain(count: int, *, is_anchored: bool) -> FloatArray:
+    """Return the matrix (3 M, 3 M) of `sum_k |delta_k - delta_{k-1}|^2`; an anchored chain starts from a fixed zero."""
+    steps = np.eye(count) - np.eye(count, k=-1)
+    if not is_anchored:
+        steps[0] = 0
+    return np.kron(steps.T @ steps, np.eye(3))
+
+
+def _to_controls(spline: RotationSpline, jacobians: SplineJacobians, by_edge: FloatArray) -> FloatArray:
+    """`sum_e J_k(e)^T g_e` (K, 3): the gradient for left turns of the control rotations."""
+    gradient = np.zeros((len(spline), 3))
+    for j in range(jacobians.jacobians.shape[1]):
+        part = np.einsum("eji,ej->ei", jacobians.jacobians[:, j], by_edge)
+        np.add.at(gradient, jacobians.first + j, part)
+    return gradient
