@@ -204,9 +204,13 @@ class NumbaBackend:
         )
 
     def _scatter(self, loop: Any, arguments: tuple[Any, ...], kernel: CompiledKernel) -> None:
-        self._run(
-            [(loop, (*arguments, self._plane, self._row, part.inner, part.outer, part.limits)) for part in kernel.parts]
-        )
+        def run(part: Region) -> None:
+            chosen = None
+            if len(kernel.parts) > 1:
+                chosen = make_loop(loops.make_choose_rows)(arguments[0], part.outer[0, 0], part.outer[1, 0])
+            loop(*arguments, self._plane, self._row, part.inner, part.outer, part.limits, chosen)
+
+        self._run([(run, (part,)) for part in kernel.parts])
 
     def _gather(self, loop: Any, arguments: tuple[Any, ...], kernel: CompiledKernel) -> None:
         region, count = kernel.region, len(arguments[0])
