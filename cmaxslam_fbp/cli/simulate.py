@@ -2,6 +2,132 @@
 
 from __future__ import annotations
 
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
 
-def simulate() -> None:
-    """Make a recording."""
+import typer
+
+from cmaxslam_fbp.cli.convert import BagCompression, Compression, Overwrite
+from cmaxslam_fbp.cli.options import Quiet
+
+_MOTION, _SENSOR = "Motion", "Sensor"
+
+
+class CameraName(str, Enum):
+    """Camera presets."""
+
+    davis240c = "davis240c"
+    dvxplorer = "dvxplorer"
+
+
+def simulate(
+    out: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", help="Ends in .bag (ROS 1), .npz, .zip (ECD text) or nothing (ECD text folder)."),
+    ],
+    scene: Annotated[str, typer.Option(help="shapes, boxes, poster, or an equirectangular image.")] = "boxes",
+    camera: Annotated[CameraName, typer.Option(help="Sensor and lens.")] = CameraName.davis240c,
+    duration: Annotated[float | None, typer.Option(metavar="SECONDS", help="Length of the recording.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Draws scene, motion and noise.")] = None,
+    foreground: Annotated[bool, typer.Option("--foreground", help="A moving object in front of the scene.")] = False,
+    trajectory: Annotated[
+        Path | None,
+        typer.Option(help="TUM file or groundtruth.txt to follow (smoothed).", rich_help_panel=_MOTION),
+    ] = None,
+    start: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Where in the trajectory to begin.", rich_help_panel=_MOTION)
+    ] = 0.0,
+    peak_speed: Annotated[
+        float | None, typer.Option(metavar="DEG_S", help="Of a random hand-held motion.", rich_help_panel=_MOTION)
+    ] = None,
+    extent: Annotated[
+        float | None, typer.Option(metavar="DEG", help="Bound of its yaw.", rich_help_panel=_MOTION)
+    ] = None,
+    contrast: Annotated[
+        float | None, typer.Option(help="Mean threshold, in log intensity.", rich_help_panel=_SENSOR)
+    ] = None,
+    contrast_sigma: Annotated[
+        float | None, typer.Option(help="Its spread over the pixels.", rich_help_panel=_SENSOR)
+    ] = None,
+    refractory: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Blind time of a pixel after an event.", rich_help_panel=_SENSOR),
+    ] = None,
+    noise_rate: Annotated[
+        float | None, typer.Option(metavar="HZ", help="Background events per pixel.", rich_help_panel=_SENSOR)
+    ] = None,
+    hot_pixels: Annotated[int | None, typer.Option(help="Number of hot pixels.", rich_help_panel=_SENSOR)] = None,
+    compression: BagCompression = Compression.none,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a recording of a camera that turns inside a panorama, with exact ground truth.
+
+    It has the topics of an ECD bag: events, camera_info, imu and poses. The same options give the same bits.
+    """
+    from cmaxslam_fbp.cli.progress import event_progress
+    from cmaxslam_fbp.geometry import camera as cameras
+    from cmaxslam_fbp.io.writing import write_recording
+    from cmaxslam_fbp.simulation import ForegroundSettings, SensorSettings, Simulation, SimulationSettings
+
+    sensor = SensorSettings(
+        **_given(
+            contrast_on=contrast,
+            contrast_off=contrast,
+            contrast_sigma=contrast_sigma,
+            refractory_s=refractory,
+            noise_rate_hz=noise_rate,
+            hot_pixels=hot_pixels,
+        )
+    )
+    simulation = Simulation(
+        SimulationSettings(
+            scene=scene,
+            camera=getattr(cameras, camera.value)(),
+            sensor=sensor,
+            foreground=ForegroundSettings() if foreground else None,
+            **_given(
+                trajectory=None if trajectory is None else _read_trajectory(trajectory, start, duration),
+                duration_s=duration,
+                seed=seed,
+                peak_speed_deg_s=peak_speed,
+                extent_deg=extent,
+            ),
+        )
+    )
+    if not quiet:
+        typer.echo(f"scene {scene}, {simulation.duration_s:g} s, {simulation.sensor_size} pixels", err=True)
+    _ = simulation.panorama  # a faulty scene is an error before the file is opened
+    with event_progress("simulating", quiet=quiet, total_s=simulation.duration_s) as progress:
+        written = write_recording(
+            simulation,
+            simulation.chunks(),
+            out,
+            compression=compression.value,
+            overwrite=overwrite,
+            progress=progress,
+        )
+    if written.interrupted:
+        typer.echo(f"interrupted: {out} holds the first {written.events:,} events", err=True)
+        raise typer.Exit(130)
+    if not quiet:
+        rate = written.events / simulation.duration_s / 1e6
+        typer.echo(f"{out}: {written.events:,} events, {rate:.3f} Mev/s")
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Return the options that were given: the defaults of the others are the simulator's."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _read_trajectory(path: Path, start_s: float, duration_s: float | None) -> Any:
+    """Read a trajectory from `start_s` after its first pose on, with room for the duration."""
+    from cmaxslam_fbp.io.trajectory_files import read_trajectory
+
+    trajectory = read_trajectory(path)
+    first_ns = trajectory.start_ns + round(start_s * 1e9)
+    if start_s == 0 and duration_s is None:
+        return trajectory
+    last_ns = trajectory.end_ns + 1 if duration_s is None else first_ns + round((duration_s + 0.1) * 1e9)
+    return trajectory.between(first_ns, last_ns)

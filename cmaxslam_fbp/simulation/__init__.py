@@ -1,9 +1,9 @@
 """Scenes, motions and the events that they cause."""
 
 from cmaxslam_fbp.simulation.foreground import ForegroundSettings
-from cmaxslam_fbp.simulation.imu import ImuNoise, ImuSamples
+from cmaxslam_fbp.simulation.imu import ImuNoise
 from cmaxslam_fbp.simulation.sensor import SensorSettings
 from cmaxslam_fbp.simulation.settings import SimulationSettings
 from cmaxslam_fbp.simulation.simulator import Simulation
 
-__all__ = ["ForegroundSettings", "ImuNoise", "ImuSamples", "SensorSettings", "Simulation", "SimulationSettings"]
+__all__ = ["ForegroundSettings", "ImuNoise", "SensorSettings", "Simulation", "SimulationSettings"]

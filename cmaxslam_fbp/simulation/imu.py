@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.simulation.motions import Motion
+from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -36,25 +37,8 @@ class ImuNoise:
                 raise SimulationError(f"{name}={value} is impossible; give 0 or more")
 
 
-@dataclass(frozen=True, eq=False)
-class ImuSamples:
-    """What an IMU measures at times `t_ns` (M,) int64, in the camera's axes.
-
-    Attributes
-    ----------
-    angular_velocity_rad_s : (M, 3) float64
-        The body rate.
-    linear_acceleration_m_s2 : (M, 3) float64
-        The specific force: at rest it points up, with 9.81 m/s^2.
-    """
-
-    t_ns: npt.NDArray[np.int64]
-    angular_velocity_rad_s: FloatArray
-    linear_acceleration_m_s2: FloatArray
-
-
 def measure_motion(motion: Motion, duration_ns: int, start_ns: int, noise: ImuNoise, seed: int) -> ImuSamples:
-    """Measure a motion at 1 kHz from its start to its end."""
+    """Measure a motion at 1 kHz from its start to its end: body rate, and specific force, which points up at rest."""
     times_ns = np.arange(0, duration_ns + 1, 1_000_000_000 // RATE_HZ, dtype=np.int64)
     times_s = times_ns * 1e-9
     force = -np.einsum("kji,j->ki", motion.rotations(times_s), GRAVITY_M_S2)

@@ -9,17 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.errors import SimulationError
-from cmaxslam_fbp.events.events import Events
+from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.simulation.cube_map import CubeMap, make_cube_map
 from cmaxslam_fbp.simulation.foreground import Foreground, make_foreground
-from cmaxslam_fbp.simulation.imu import ImuSamples, measure_motion
+from cmaxslam_fbp.simulation.imu import measure_motion
 from cmaxslam_fbp.simulation.motions import HandheldMotion, Motion, ground_truth_times_ns
 from cmaxslam_fbp.simulation.sampled_motion import SampledMotion
 from cmaxslam_fbp.simulation.scenes import SCENES, check_panorama, load_panorama
 from cmaxslam_fbp.simulation.schedule import Block, pixels_per_radian, schedule_blocks
 from cmaxslam_fbp.simulation.sensor import EventSensor
 from cmaxslam_fbp.simulation.settings import SimulationSettings
+from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 from cmaxslam_fbp.trajectory.rotation_trajectory import RotationTrajectory
 
 _HANDHELD_DURATION_S = 10.0
@@ -71,6 +72,11 @@ class Simulation:
     def camera(self) -> Camera:
         """The camera of the recording."""
         return self.settings.camera
+
+    @property
+    def sensor_size(self) -> SensorSize:
+        """Width and height of the sensor in pixels."""
+        return SensorSize(self.camera.width, self.camera.height)
 
     @property
     def start_ns(self) -> int:

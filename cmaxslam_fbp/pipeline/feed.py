@@ -1,0 +1,130 @@
+"""Reading and frontend in a thread of their own: events and velocities for the backend, over a bounded queue."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
+from cmaxslam_fbp.frontend.estimator import VelocityEstimator
+from cmaxslam_fbp.trajectory import AngularVelocities
+
+_CHUNKS_AHEAD = 32
+_POLL_S = 0.2
+
+# A velocity that is not known is left out: the integration goes on from its neighbours'.
+_UNKNOWN = {EstimateStatus.DEGENERATE, EstimateStatus.TOO_FEW_EVENTS}
+
+_Item = Events | VelocityEstimate | BaseException | None  # None is the end
+
+
+class Feed:
+    """Runs the frontend over a stream of events beside the caller's thread.
+
+    The order of what it gives does not depend on timing. Closing it (a context manager) stops the thread.
+
+    Attributes
+    ----------
+    estimates : list of VelocityEstimate
+        Those that have arrived so far.
+    busy_s : float
+        Time that reading and frontend have worked, without waiting for the backend.
+    """
+
+    def __init__(self, chunks: Iterable[Events], estimator: VelocityEstimator) -> None:
+        self.estimates: list[VelocityEstimate] = []
+        self.busy_s = 0.0
+        self._queue: queue.Queue[_Item] = queue.Queue(_CHUNKS_AHEAD)
+        self._pending: deque[Events] = deque()
+        self._ended = False
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, args=(chunks, estimator), name="frontend", daemon=True)
+
+    def __enter__(self) -> Feed:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def chunks(self) -> Iterator[Events]:
+        """Yield the events in order."""
+        while True:
+            while not self._pending and not self._ended:
+                self._receive()
+            if not self._pending:
+                return
+            yield self._pending.popleft()
+
+    def velocities_until(self, start_ns: int, end_ns: int) -> AngularVelocities | None:
+        """Return the known velocities around `start_ns` to `end_ns`, one beyond each end where there is one; or None.
+
+        Waits until the frontend has passed `end_ns` or the stream has ended.
+        """
+        while not self._ended and (not self.estimates or self.estimates[-1].t_ns < end_ns):
+            self._receive()
+        known = [estimate for estimate in self.estimates if estimate.status not in _UNKNOWN]
+        if not known:
+            return None
+        times = np.array([estimate.t_ns for estimate in known], np.int64)
+        first = max(int(np.searchsorted(times, start_ns, side="right")) - 1, 0)
+        last = min(int(np.searchsorted(times, end_ns, side="left")) + 1, len(known))
+        last = max(last, first + 1)
+        return AngularVelocities(times[first:last], np.array([estimate.velocity for estimate in known[first:last]]))
+
+    def _receive(self) -> None:
+        """Take the next item from the queue; an error of the thread is raised here."""
+        item = self._queue.get()
+        if item is None:
+            self._ended = True
+        elif isinstance(item, Events):
+            self._pending.append(item)
+        elif isinstance(item, VelocityEstimate):
+            self.estimates.append(item)
+        else:
+            self._ended = True
+            raise item
+
+    def _work(self, chunks: Iterable[Events], estimator: VelocityEstimator) -> None:
+        began = time.perf_counter()
+        self._waited_s = 0.0
+
+        def passed_on() -> Iterator[Events]:
+            for events in chunks:
+                self._put(events)
+                yield events
+
+        try:
+            for estimate in estimator.run(passed_on()):
+                self._put(estimate)
+                self.busy_s = time.perf_counter() - began - self._waited_s
+            self._put(None)
+        except _StoppedError:
+            pass
+        except BaseException as error:  # handed to the caller's thread, where it belongs
+            with contextlib.suppress(_StoppedError):
+                self._put(error)
+
+    def _put(self, item: _Item) -> None:
+        began = time.perf_counter()
+        while True:
+            if self._stop.is_set():
+                raise _StoppedError
+            try:
+                self._queue.put(item, timeout=_POLL_S)
+                break
+            except queue.Full:
+                continue
+        self._waited_s += time.perf_counter() - began
+
+
+class _StoppedError(Exception):
+    """The caller does not want any more."""
