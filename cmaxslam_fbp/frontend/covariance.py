@@ -35,6 +35,12 @@ def velocity_covariance(hessian: FloatArray, gradient_scatter: FloatArray, large
     return (axes * variances) @ axes.T
 
 
+def is_nearly_flat(hessian: FloatArray) -> bool:
+    """Return whether one direction is 500 times less steep than another."""
+    steepness = np.abs(np.linalg.eigvalsh(hessian))
+    return bool(steepness.min() <= 2e-3 * steepness.max())
+
+
 def change_variance(change: float) -> float:
     """Return the variance per axis that a change of the velocity over the packet adds: it is taken as constant."""
     return (_CHANGE_ERROR * change) ** 2 / 3

@@ -12,6 +12,7 @@ from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.contrast.scores import Variance
 from cmaxslam_fbp.contrast.solution import Solution, Status
 from cmaxslam_fbp.contrast.solvers import Newton, solver_named
+from cmaxslam_fbp.frontend.covariance import is_nearly_flat
 from cmaxslam_fbp.frontend.curvature_memory import CurvatureMemory
 from cmaxslam_fbp.frontend.objectives import make_objective, make_smooth_objective, with_gradient
 from cmaxslam_fbp.frontend.packet_points import PacketPoints
@@ -91,7 +92,9 @@ class PacketMaximiser:
         """Return the Hessian (3, 3) at a solution, and the scatter (3, 3) of the events' parts of the gradient."""
         scatter = self._smooth.gradient_scatter(solution.evaluated)
         hessian = solution.hessian
-        return (self._smooth.hessian(solution.evaluated) if hessian is None else hessian), scatter
+        if hessian is None or is_nearly_flat(hessian):  # a solver's model hides directions that are flat indeed
+            hessian = self._smooth.hessian(solution.evaluated)
+        return hessian, scatter
 
     def sharpness_without_motion(self) -> float:
         """Return the sharpness of the image of the events where they are."""
