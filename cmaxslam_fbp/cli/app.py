@@ -11,6 +11,7 @@ from cmaxslam_fbp.cli.config import config_app
 from cmaxslam_fbp.cli.convert import convert
 from cmaxslam_fbp.cli.evaluate import evaluate
 from cmaxslam_fbp.cli.info import info
+from cmaxslam_fbp.cli.run import run
 from cmaxslam_fbp.cli.simulate import simulate
 from cmaxslam_fbp.cli.velocity import velocity
 
@@ -40,6 +41,7 @@ def root(
     """Rotational event-camera SLAM by contrast maximisation with functional backpropagation."""
 
 
+app.command()(run)
 app.command()(info)
 app.command()(convert)
 app.command()(simulate)

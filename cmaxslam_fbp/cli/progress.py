@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cmaxslam_fbp.events import Events
+    from cmaxslam_fbp.pipeline.slam import Step
 
     OnEvents = Callable[[Events], None]
+    OnStep = Callable[[Step], None]
 
 NS_PER_S = 1_000_000_000
 
@@ -45,5 +47,37 @@ def event_progress(description: str, *, quiet: bool, total_s: float | None = Non
             progress.update(
                 task, completed=elapsed_s if total_s else None, passed=f"{count / 1e6:.1f} Mev, {elapsed_s:.1f} s"
             )
+
+        yield advance
+
+
+@contextmanager
+def slam_progress(*, quiet: bool, total_s: float | None = None) -> Iterator[OnStep]:
+    """Show where in the recording a run is, its real-time factor, the camera's speed and the contrast."""
+    import time
+
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[words]}")]
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, transient=True, disable=quiet or not console.is_terminal
+    ) as progress:
+        task = progress.add_task("starting: the first run compiles the kernels", total=total_s, words="")
+        stage = ""
+        began = time.perf_counter()
+
+        def advance(step: Step) -> None:
+            nonlocal stage, began
+            if step.stage != stage:
+                stage, began = step.stage, time.perf_counter()
+            factor = step.recording_s / max(time.perf_counter() - began, 1e-9)
+            words = f"{step.recording_s:.1f} s, {factor:.2f} of real time"
+            if step.window is not None:
+                words += (
+                    f", {step.speed_deg_s:.0f} deg/s, contrast {step.window.score:.3g}, {step.window.tracking.value}"
+                )
+            progress.update(task, description=stage, completed=step.recording_s if total_s else None, words=words)
 
         yield advance

@@ -1,0 +1,104 @@
+"""`cmaxslam-fbp run`: the main job."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cmaxslam_fbp.cli.options import (
+    Assignments,
+    Calibration,
+    ConfigNames,
+    Duration,
+    EventsTopic,
+    PosesTopic,
+    Quiet,
+    RecordingPath,
+    SensorSizeText,
+    Start,
+    open_configured,
+    recording_flags,
+)
+
+if TYPE_CHECKING:
+    from cmaxslam_fbp.pipeline import SlamResult
+
+
+def run(
+    path: RecordingPath,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run; default runs/NAME-TIME.")
+    ] = None,
+    config: ConfigNames = None,
+    assignments: Assignments = None,
+    refine: Annotated[
+        bool, typer.Option("--refine", help="Then adjust everything against the whole map, against drift.")
+    ] = False,
+    events_topic: EventsTopic = None,
+    poses_topic: PosesTopic = None,
+    calibration: Calibration = None,
+    sensor_size: SensorSizeText = None,
+    start: Start = None,
+    duration: Duration = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Estimate the orientation over time and a panoramic map from a recording.
+
+    Writes trajectory.txt (TUM), angular_velocity.csv, panorama.png and .npy, run.json, config.yaml, and metrics.json
+    where the recording has reference poses.
+    """
+    from cmaxslam_fbp.cli.progress import slam_progress
+    from cmaxslam_fbp.config import load_config
+    from cmaxslam_fbp.io.run_folder import RunFolder
+    from cmaxslam_fbp.pipeline import Slam
+    from cmaxslam_fbp.pipeline.output import write_result
+
+    flags = recording_flags(
+        events_topic=events_topic, poses_topic=poses_topic, calibration=calibration, sensor_size=sensor_size
+    )
+    resolved = load_config(config or (), assignments or (), flags)
+    recording = open_configured(path, resolved)
+    recording.require_camera()
+    folder = RunFolder.create(out or RunFolder.default_path(path), overwrite=overwrite)
+    with slam_progress(quiet=quiet, total_s=duration) as on_step:
+        result = Slam(resolved).run(recording, start_s=start, duration_s=duration, refine=refine, on_step=on_step)
+    write_result(folder, result, resolved, path, ["cmaxslam-fbp", *sys.argv[1:]])
+    for warning in result.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    if not quiet:
+        _print(result, folder.path)
+    if result.interrupted:
+        typer.echo(f"interrupted: what there was by then is in {folder.path}", err=True)
+        raise typer.Exit(130)
+
+
+def _print(result: SlamResult, folder: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from cmaxslam_fbp.evaluation import evaluation_table
+    from cmaxslam_fbp.pipeline.output import peak_memory_mb
+
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    table.add_row("events", f"{result.events:,} in {result.duration_s:.2f} s")
+    table.add_row("wall time", f"{result.timing.wall_s:.2f} s, {result.real_time_factor:.2f} of real time")
+    table.add_row(
+        "of that",
+        f"reading and frontend {result.timing.frontend_s:.2f} s beside backend {result.timing.backend_s:.2f} s",
+    )
+    if result.refinements:
+        turns = ", ".join(f"{turn:.3f}" for turn in result.refinements)
+        table.add_row("refinement", f"{result.timing.refinement_s:.2f} s; windows turned by {turns} deg")
+    table.add_row("windows", f"{len(result.windows)}, tracking lost in {result.lost_windows}")
+    table.add_row("peak memory", f"{peak_memory_mb():.0f} MB")
+    table.add_row("results", str(folder))
+    console = Console()
+    console.print(table, highlight=False)
+    if result.evaluation is not None:
+        console.print(evaluation_table(result.evaluation))
