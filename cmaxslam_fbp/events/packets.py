@@ -41,11 +41,21 @@ def packets_by_count(chunks: Iterable[Events], count: int) -> Iterator[Packet]:
         yield Packet(rest, mean_time_ns(rest))
 
 
-def packets_at_rate(chunks: Iterable[Events], count: int, interval_ns: int) -> Iterator[Packet]:
+def packets_at_rate(
+    chunks: Iterable[Events],
+    count: int,
+    interval_ns: int,
+    *,
+    max_duration_ns: int | None = None,
+    min_count: int = 1,
+) -> Iterator[Packet]:
     """Yield a packet every `interval_ns`, of the `count` events around that time: half before it, half after it.
 
     The times count from the first event. Packets overlap where events are few, and skip some where they are many. Those
     near the ends of the stream, where one half is missing, take their events from the other side.
+
+    A packet of few events per second would last so long that the velocity changes: with `max_duration_ns` it is cut to
+    the events of that time about its own, but not below `min_count` events.
     """
     buffer = _Buffer(chunks)
     if not buffer.reach(1):
@@ -61,7 +71,17 @@ def packets_at_rate(chunks: Iterable[Events], count: int, interval_ns: int) -> I
         if not buffer.reach(first + count):
             first = max(0, buffer.end - count)
         buffer.forget(first)
-        yield Packet(buffer.slice(first, min(first + count, buffer.end)), t_ns)
+        events = buffer.slice(first, min(first + count, buffer.end))
+        yield Packet(events if max_duration_ns is None else _about(events, t_ns, max_duration_ns, min_count), t_ns)
+
+
+def _about(events: Events, t_ns: int, duration_ns: int, min_count: int) -> Events:
+    """Return the events within half a duration of a time, or the `min_count` ones next to it if those are more."""
+    first, middle, last = np.searchsorted(events.t_ns, [t_ns - duration_ns // 2, t_ns, t_ns + duration_ns // 2])
+    if last - first < min_count:
+        first = min(max(middle - min_count // 2, 0), max(len(events) - min_count, 0))
+        last = first + min_count
+    return events[int(first) : int(last)]
 
 
 class _Buffer:

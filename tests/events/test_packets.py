@@ -65,6 +65,16 @@ def test_a_silent_stretch_still_has_its_packets():
     assert [packet.events.t_ns.tolist() for packet in packets] == [[20, 1_000_000]] * 4
 
 
+def test_long_packets_are_cut_to_the_time_about_their_own_but_not_below_the_least_count():
+    t_ns = np.concatenate([np.arange(0, 100_000, 1000), np.arange(100_000, 200_000, 100)])  # 1 and 10 events per us
+    packets = list(packets_at_rate([stream(t_ns)], 60, 50_000, max_duration_ns=20_000, min_count=30))
+    assert [packet.t_ns for packet in packets] == [50_000, 100_000, 150_000]
+    sparse, border, dense = (packet.events for packet in packets)
+    assert sparse.t_ns.tolist() == list(range(35_000, 65_000, 1000))  # 20 us hold only 20 events: the 30 next to it
+    assert (border.t_ns[0], border.t_ns[-1]) == (90_000, 102_900)  # 10 us before it, and half of 60 events after it
+    assert (len(dense), dense.t_ns[0], dense.t_ns[-1]) == (60, 147_000, 152_900)  # shorter than the limit: untouched
+
+
 @pytest.mark.parametrize("cutter", [lambda s: packets_by_count(s, 10), lambda s: packets_at_rate(s, 10, 10)])
 def test_an_empty_stream_has_no_packets(cutter):
     assert list(cutter([])) == []
