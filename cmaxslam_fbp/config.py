@@ -69,12 +69,16 @@ class FrontendConfig(Section):
     """Optimiser."""
     difference_step: Annotated[float, Field(gt=0)] = 0.05
     """Half step of finite differences in rad/s or m/s, where rect has no reconstruction."""
-    packets: Literal["count", "rate"] = "count"
+    packets: Literal["count", "rate"] = "rate"
     """Packets one after the other, by their number of events; or around the times of a fixed rate."""
     events_per_packet: Annotated[int, Field(ge=1)] = 20_000
     """Number of events of a packet."""
     interval_s: Annotated[float, Field(gt=0)] = 0.01
     """Time between packets at a fixed rate; packets that last ten times as long count as still."""
+    max_packet_s: Annotated[float | None, Field(gt=0)] = 0.03
+    """At a fixed rate, packets are cut to this time, in which the velocity hardly changes; null for no limit."""
+    min_packet_events: Annotated[int, Field(ge=1)] = 3000
+    """Packets are not cut to fewer events than these."""
     min_events: Annotated[int, Field(ge=1)] = 100
     """Packets with fewer events give no velocity."""
     still_rate_ev_s: Annotated[float, Field(ge=0)] = 10_000.0

@@ -81,7 +81,14 @@ class VelocityEstimator:
             chunks = subsample(chunks, self.events.subsample)
         if self.config.packets == "rate":
             interval_ns = round(self.config.interval_s * _NS_PER_S)
-            return packets_at_rate(chunks, self.config.events_per_packet, interval_ns)
+            limit_s = self.config.max_packet_s
+            return packets_at_rate(
+                chunks,
+                self.config.events_per_packet,
+                interval_ns,
+                max_duration_ns=None if limit_s is None else round(limit_s * _NS_PER_S),
+                min_count=min(self.config.min_packet_events, self.config.events_per_packet),
+            )
         return packets_by_count(chunks, self.config.events_per_packet)
 
     def run(self, chunks: Iterable[Events]) -> Iterator[VelocityEstimate]:
