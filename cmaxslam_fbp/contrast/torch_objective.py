@@ -38,7 +38,7 @@ class TensorWarp(Protocol):
         """Return the arrays that `tensor_points` needs, as tensors on the device."""
 
     def tensor_points(self, theta: Any, *arrays: Any) -> Any:
-        """Return the bin coordinates (N, 2) for a tensor of parameters (P,), row before column."""
+        """Return the bin coordinates (N, 2) for parameters (P, 1), or (P, N) for each event; row before column."""
 
 
 class TorchObjective:
@@ -123,7 +123,7 @@ class TorchObjective:
         parameters = self._parameters(theta).requires_grad_()
         value = self._score(self._points(parameters))
         (gradient,) = self._torch.autograd.grad(value, parameters)
-        return float(value.detach()), self._array(gradient)
+        return float(value.detach()), self._array(gradient)[:, 0]
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the synthesized second derivatives (P, P)."""
@@ -133,27 +133,18 @@ class TorchObjective:
         parameters = self._parameters(theta).requires_grad_()
         value = self._score(self._points(parameters))
         (gradient,) = self._torch.autograd.grad(value, parameters, create_graph=True)
-        rows = [self._array(self._torch.autograd.grad(entry, parameters, retain_graph=True)[0]) for entry in gradient]
+        grad = self._torch.autograd.grad
+        rows = [self._array(grad(entry, parameters, retain_graph=True)[0])[:, 0] for entry in gradient[:, 0]]
         hessian = np.stack(rows)
         return 0.5 * (hessian + hessian.T)
 
     def gradient_scatter(self, theta: FloatArray) -> FloatArray:
         """Return `sum_i g_i g_i^T` (P, P) with the part `g_i` that each event has in the gradient."""
-        parameters = self._parameters(theta)
-        with self._torch.no_grad():
-            points = self._points(parameters)
-        points.requires_grad_()
-        (points_bar,) = self._torch.autograd.grad(self._score(points), points)
-        _, tangents = zip(*(self._tangent(parameters, axis) for axis in range(len(theta))), strict=True)
-        parts = self._torch.stack([(points_bar * tangent).sum(-1) for tangent in tangents]).double()
+        count = len(self._arrays[0])
+        each = self._parameters(theta).repeat(1, count).requires_grad_()  # the same parameters for every event
+        (parts,) = self._torch.autograd.grad(self._score(self._points(each)), each)
+        parts = parts.double()
         return self._array(parts @ parts.T)
-
-    def _tangent(self, parameters: Any, axis: int) -> tuple[Any, Any]:
-        """Return the points and their derivative (N, 2) by one parameter."""
-        direction = self._torch.zeros_like(parameters)
-        direction[axis] = 1
-        result: tuple[Any, Any] = self._torch.func.jvp(self._points, (parameters,), (direction,))
-        return result
 
     def _points(self, parameters: Any) -> Any:
         if self._warp is None:
@@ -184,7 +175,7 @@ class TorchObjective:
         return functional.conv2d(rows, self._taps[None, None, None, :])[0, 0]
 
     def _parameters(self, theta: FloatArray) -> Any:
-        return self._torch.as_tensor(np.asarray(theta, np.float32), device=self._device)
+        return self._torch.as_tensor(np.asarray(theta, np.float32)[:, None], device=self._device)
 
     def _tensor(self, array: SingleArray) -> Any:
         return self._torch.as_tensor(array, device=self._device)

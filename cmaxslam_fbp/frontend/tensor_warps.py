@@ -14,21 +14,21 @@ _COSINE = (1 / 2, -1 / 24, 1 / 720, -1 / 40320, 1 / 3628800, -1 / 479001600, 1 /
 
 
 def tensor_points(model: ModelName, grid: Sequence[float], w: Any, x: Any, y: Any, dt_s: Any) -> Any:
-    """Return the bin coordinates (N, 2), row before column, under the parameters `w` (3,).
+    """Return the bin coordinates (N, 2), row before column, under the parameters `w`: (3, 1), or (3, N) per event.
 
     `grid` is (scale_x, offset_x, scale_y, offset_y); `x`, `y` and `dt_s` are tensors (N,).
     """
     torch = torch_module()
     point = torch.stack([x, y, torch.ones_like(x)])
     if model == "translation":
-        moved = point + dt_s * w[:, None]
+        moved = point + dt_s * w
     else:
-        turned = torch.linalg.cross(w[:, None].expand_as(point), point, dim=0)
+        turned = torch.linalg.cross(w.expand_as(point), point, dim=0)
         if model == "rotation":
             moved = point + dt_s * turned
         else:
-            z2 = dt_s**2 * (w**2).sum()
-            twice = torch.linalg.cross(w[:, None].expand_as(point), turned, dim=0)
+            z2 = dt_s**2 * (w**2).sum(0)
+            twice = torch.linalg.cross(w.expand_as(point), turned, dim=0)
             moved = point + dt_s * _series(_SINE, z2) * turned + dt_s**2 * _series(_COSINE, z2) * twice
     scale_x, offset_x, scale_y, offset_y = grid
     u, v = moved[0] / moved[2], moved[1] / moved[2]

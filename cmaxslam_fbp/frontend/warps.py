@@ -148,7 +148,7 @@ class VelocityWarp:
         return self._events
 
     def tensor_points(self, w: Any, *arrays: Any) -> Any:
-        """Return the bin coordinates (N, 2) of tensors: the same equations, for autograd."""
+        """Return the bin coordinates (N, 2) for tensors of parameters (3, 1) or (3, N): the same, for autograd."""
         from cmaxslam_fbp.frontend.tensor_warps import tensor_points
 
         return tensor_points(self._model, self._grid.tolist(), w, *arrays)

@@ -1,0 +1,109 @@
+"""A quasi-Newton method for many parameters, which starts from a rough model of the curvature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cmaxslam_fbp.contrast.objective import Objective
+from cmaxslam_fbp.contrast.solution import Solution, Status
+
+FloatArray = npt.NDArray[np.float64]
+
+_MIN_EIGENVALUE = 1e-3  # of the model, as a part of the largest: flatter directions count as that steep
+_DAMPING = 0.2  # least part of the model's curvature that an update may leave along a step
+_FLATTER = 0.5  # part of the slope along a step that may be left behind it
+_LAST_STEPS = 4  # tolerances: the longest step that ends the search where it is not taken
+
+
+@dataclass(frozen=True)
+class QuasiNewton:
+    """Follows `x <- x + B^-1 g`, with a damped BFGS estimate `B` of minus the Hessian.
+
+    `B` starts from a model of the second derivatives, which may be rough: the one given, or the objective's own. Its
+    eigenvalues are raised to a thousandth of the largest one. A step is taken if the score has grown, or if it has
+    flattened the slope: the synthesized gradient is smoother than the score itself.
+
+    Attributes
+    ----------
+    tolerance_bins : float
+        Converged where no component of the next step is larger, in units (see `Solver.maximise`).
+    max_step_bins : float
+        Largest component of a step, in units.
+    model_scale : float
+        Factor of the model: below one for a model that is too steep.
+    max_evaluations : int
+        Of the score and its gradient.
+    """
+
+    tolerance_bins: float = 0.02
+    max_step_bins: float = 5.0
+    model_scale: float = 1.0
+    max_evaluations: int = 30
+
+    def maximise(
+        self, objective: Objective, start: FloatArray, *, unit: float = 1.0, hessian: FloatArray | None = None
+    ) -> Solution:
+        """Return the maximum near the start; see `Solver.maximise`."""
+        evaluations_before, hessians_before = objective.evaluations, objective.hessians
+        x = np.array(start, np.float64)
+        score, gradient = objective.value_and_gradient(x)
+        model = objective.hessian(x) if hessian is None else hessian
+        is_degenerate = not (np.isfinite(score) and np.isfinite(gradient).all() and np.isfinite(model).all())
+        is_degenerate = is_degenerate or not (gradient.any() or model.any())
+        status = Status.DEGENERATE if is_degenerate else Status.ITERATION_LIMIT
+        B = np.zeros_like(model) if is_degenerate else _positive(-self.model_scale * model)
+        while not is_degenerate:
+            step = np.asarray(np.linalg.solve(B, gradient), np.float64)
+            largest = float(np.abs(step).max())
+            if largest < self.tolerance_bins * unit:
+                status = Status.CONVERGED
+                break
+            if objective.evaluations - evaluations_before >= self.max_evaluations:
+                break
+            step *= min(1.0, self.max_step_bins * unit / largest)
+            there, gradient_there = objective.value_and_gradient(x + step)
+            if not np.isfinite(there + gradient_there.sum()):
+                status = Status.STALLED
+                break
+            B = _updated(B, step, gradient - gradient_there)
+            if there > score or abs(float(gradient_there @ step)) < _FLATTER * float(gradient @ step):
+                x, score, gradient = x + step, there, gradient_there
+            elif largest < _LAST_STEPS * self.tolerance_bins * unit:
+                status = Status.STALLED
+                break
+        return Solution(
+            value=x,
+            evaluated=x,
+            score=score,
+            status=status,
+            evaluations=objective.evaluations - evaluations_before,
+            hessians=objective.hessians - hessians_before,
+            gradient=gradient,
+            hessian=-B,
+        )
+
+
+def _positive(matrix: FloatArray) -> FloatArray:
+    """Return the symmetric matrix with its eigenvalues raised to a part of the largest; the identity if none is left.
+
+    The largest is that in absolute value.
+    """
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    steepest = float(np.abs(values).max())
+    if steepest == 0:
+        return np.eye(len(matrix))
+    return (vectors * np.maximum(values, _MIN_EIGENVALUE * steepest)) @ vectors.T
+
+
+def _updated(B: FloatArray, s: FloatArray, y: FloatArray) -> FloatArray:
+    """Return the BFGS update of `B` for `B s = y`, damped (Powell) so that it stays positive."""
+    Bs = B @ s
+    sBs, sy = float(s @ Bs), float(s @ y)
+    if sy < _DAMPING * sBs:
+        theta = (1 - _DAMPING) * sBs / (sBs - sy)
+        y = theta * y + (1 - theta) * Bs
+        sy = float(s @ y)
+    return B - np.outer(Bs, Bs) / sBs + np.outer(y, y) / sy

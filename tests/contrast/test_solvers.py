@@ -1,0 +1,178 @@
+import numpy as np
+import pytest
+
+from cmaxslam_fbp.contrast.finite_differences import FiniteDifferences
+from cmaxslam_fbp.contrast.solution import Status
+from cmaxslam_fbp.contrast.solvers import FletcherReeves, Lbfgsb, Newton, TrustNcg, solver_named
+
+NAMES = ["newton", "lbfgsb", "trust_ncg", "fletcher_reeves"]
+TOP = np.array([0.4, -0.7, 0.2])
+
+
+class Hill:
+    """`10 exp(-q / 20)` with `q = (x - top)^T A (x - top)`: concave near the top, convex far away, one maximum."""
+
+    A = np.array([[3.0, 0.5, 0.2], [0.5, 2.0, -0.3], [0.2, -0.3, 0.7]])
+
+    def __init__(self):
+        self.evaluations = self.hessians = 0
+
+    def value(self, x):
+        self.evaluations += 1
+        d = x - TOP
+        return 10 * np.exp(-(d @ self.A @ d) / 20)
+
+    def value_and_gradient(self, x):
+        value = self.value(x)
+        return value, -value * (self.A @ (x - TOP)) / 10
+
+    def hessian(self, x):
+        self.hessians += 1
+        self.evaluations += 1
+        value, gradient = self.value_and_gradient(x)
+        self.evaluations -= 2
+        return np.outer(gradient, gradient) / value - value * self.A / 10
+
+
+class Staircase(Hill):
+    """The same hill as a histogram sees it: values in steps, gradients with noise that depends on the place only."""
+
+    def value(self, x):
+        return np.round(super().value(x), 1)
+
+    def value_and_gradient(self, x):
+        _, gradient = super().value_and_gradient(x)
+        self.evaluations -= 1
+        noise = np.sin(1e4 * x) * 1e-3
+        return self.value(x), gradient + noise
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("start", [np.zeros(3), TOP + np.array([1.5, -1.0, 2.0])], ids=["near", "far"])
+def test_every_solver_finds_the_top(name, start):
+    hill = Hill()
+    solver = FletcherReeves(relative_change=1e-8) if name == "fletcher_reeves" else solver_named(name)
+    solution = solver.maximise(hill, start)
+    assert solution.status is Status.CONVERGED
+    tolerance = {"fletcher_reeves": 0.01, "newton": 0.01}.get(name, 1e-3)
+    np.testing.assert_allclose(solution.value, TOP, atol=tolerance)
+    assert solution.score == pytest.approx(hill.value(solution.evaluated))
+    assert 0 < solution.evaluations == hill.evaluations - 1
+    assert solution.hessians == hill.hessians
+
+
+def test_newton_climbs_a_staircase_by_its_gradient():
+    solution = Newton().maximise(Staircase(), TOP + np.array([0.9, 0.4, -0.8]))
+    assert solution.status is Status.CONVERGED
+    np.testing.assert_allclose(solution.value, TOP, atol=0.03)
+
+
+def test_newton_uses_a_given_hessian_and_returns_its_own():
+    hill = Hill()
+    solution = Newton().maximise(hill, TOP + 0.05, hessian=-hill.A)
+    assert (solution.hessians, hill.hessians) == (0, 0)
+    assert (np.linalg.eigvalsh(solution.hessian) < 0).all()
+    there = Newton().maximise(hill, TOP, hessian=-hill.A)
+    assert (there.evaluations, there.status) == (1, Status.CONVERGED)
+    np.testing.assert_array_equal(there.hessian, -hill.A)
+
+
+def test_newton_corrects_a_wrong_hessian_along_its_steps():
+    """The secant condition: the model explains the change of the gradient over the last step."""
+    points = []
+
+    class Watched(Hill):
+        def value_and_gradient(self, x):
+            points.append((np.array(x), super().value_and_gradient(x)[1]))
+            return super().value_and_gradient(x)
+
+    solution = Newton().maximise(Watched(), TOP + 0.1, hessian=-3 * Hill.A)
+    (before, gradient_before), (after, gradient_after) = points[-2:]
+    np.testing.assert_allclose(solution.hessian @ (after - before), gradient_after - gradient_before, rtol=1e-9)
+
+
+def test_newton_leaves_a_place_where_the_score_is_convex():
+    start = TOP + np.array([0, 0, 8.0])
+    assert np.linalg.eigvalsh(Hill().hessian(start)).max() > 0
+    solution = Newton().maximise(Hill(), start)
+    np.testing.assert_allclose(solution.value, TOP, atol=0.01)
+
+
+def test_newton_takes_no_step_longer_than_its_radius():
+    steps = []
+
+    class Watched(Hill):
+        def value_and_gradient(self, x):
+            steps.append(np.array(x))
+            return super().value_and_gradient(x)
+
+    Newton(max_step_bins=0.5).maximise(Watched(), TOP + 1.0, unit=0.2, hessian=-0.01 * Hill.A)
+    first = np.linalg.norm(steps[1] - steps[0])
+    assert first == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [Newton(max_evaluations=2, max_step_bins=0.1), Lbfgsb(max_iterations=1), TrustNcg(max_iterations=1)],
+    ids=lambda solver: type(solver).__name__,
+)
+def test_running_out_of_iterations_is_a_status(solver):
+    assert solver.maximise(Hill(), TOP + 3.0).status is Status.ITERATION_LIMIT
+
+
+def test_fletcher_reeves_ends_at_its_limit_and_at_a_small_change():
+    assert FletcherReeves(max_iterations=1).maximise(Hill(), TOP + 3.0).status is Status.ITERATION_LIMIT
+    loose = FletcherReeves(relative_change=0.5).maximise(Hill(), TOP + 3.0)
+    assert loose.status is Status.CONVERGED
+    assert loose.evaluations < FletcherReeves().maximise(Hill(), TOP + 3.0).evaluations
+
+
+class Broken:
+    evaluations = hessians = 0
+
+    def __init__(self, value):
+        self.result = value
+
+    def value(self, x):
+        self.evaluations += 1
+        return self.result
+
+    def value_and_gradient(self, x):
+        return self.value(x), np.full(3, 0.0 if np.isfinite(self.result) else np.nan)
+
+    def hessian(self, x):
+        self.hessians += 1
+        return np.full((3, 3), 0.0 if np.isfinite(self.result) else np.nan)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1.0], ids=["nan", "infinite", "constant"])
+def test_a_score_that_says_nothing_is_a_status_not_an_error(name, value):
+    start = np.array([0.1, 0.2, 0.3])
+    solution = solver_named(name).maximise(Broken(value), start)
+    np.testing.assert_array_equal(solution.value, start)
+    if name in ("newton", "fletcher_reeves") or not np.isfinite(value):
+        assert solution.status is not Status.CONVERGED
+
+
+def test_unknown_solvers_are_refused():
+    with pytest.raises(ValueError, match="newton, lbfgsb, trust_ncg, fletcher_reeves"):
+        solver_named("adam")
+
+
+def test_finite_differences_are_exact_for_a_parabola():
+    class Parabola(Hill):
+        def value(self, x):
+            self.evaluations += 1
+            return float(1 - x @ self.A @ x)
+
+    parabola = Parabola()
+    differences = FiniteDifferences(parabola, 0.3)
+    x = np.array([0.3, -0.1, 0.5])
+    value, gradient = differences.value_and_gradient(x)
+    assert value == pytest.approx(1 - x @ Hill.A @ x)
+    np.testing.assert_allclose(gradient, -2 * Hill.A @ x, atol=1e-12)
+    np.testing.assert_allclose(differences.hessian(x), -2 * Hill.A, atol=1e-11)
+    assert differences.evaluations == parabola.evaluations == 7 + 19
+    with pytest.raises(ValueError, match="positive"):
+        FiniteDifferences(parabola, 0.0)
