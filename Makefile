@@ -13,7 +13,6 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 $(VENV)/.installed-all: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --requirement requirements-torch.txt --constraint constraints.txt
 	$(BIN)/python -m pip install --quiet --editable '.[torch,viewer,dev]' --constraint constraints.txt
 	touch $@ $(VENV)/.installed
 
