@@ -154,7 +154,7 @@ class TorchObjective:
     def _score(self, points: Any) -> Any:
         """Return the score of points, as a tensor."""
         image = self._blurred(self._binning(points, self._weights))
-        self._image = image.detach().cpu().numpy()
+        self._image = np.ascontiguousarray(image.detach().cpu().numpy())
         if self._score_name == "variance":
             return ((image - image.mean()) ** 2).mean()
         if self._score_name == "mean_square":

@@ -80,7 +80,7 @@ class PacketMaximiser:
             is_recovered = True
         else:
             start = self._approach(np.zeros(3) if predicted is None else predicted)
-            best = self._climb(start, unit, self._curvatures.at(1, unit))
+            best = self._climb(start, unit, self._curvatures.at(1, unit, len(self._points)))
             if self._config.recovery and self._looks_stuck(best, start, unit):
                 other = self._search(best, [start, np.zeros(3), best.value], unit)
                 is_recovered, best = other is not best, other
@@ -114,11 +114,11 @@ class PacketMaximiser:
         if factor == 1 or not self._config.recovery:
             return start
         objective, unit = self._pyramid.level(factor)
-        known = self._curvatures.at(factor, unit)
+        known = self._curvatures.at(factor, unit, len(self._points))
         solution = _APPROACH_SOLVER.maximise(objective, start, unit=unit, hessian=known)
         self._evaluations += solution.evaluations
         self._hessians += solution.hessians
-        self._curvatures.put(factor, unit, solution)
+        self._curvatures.put(factor, unit, len(self._points), solution)
         return solution.value if solution.status is Status.CONVERGED else start
 
     def _looks_stuck(self, solution: Solution, start: FloatArray, unit: float) -> bool:
@@ -139,7 +139,7 @@ class PacketMaximiser:
         return max([*([] if solution is None else [solution]), *others], key=lambda one: one.score)
 
     def _remember(self, best: Solution, predicted: FloatArray | None, unit: float, sharpness: float) -> None:
-        self._curvatures.put(1, unit, best)
+        self._curvatures.put(1, unit, len(self._points), best)
         if predicted is not None:
             surprise = float(np.linalg.norm(best.value - predicted)) / unit
             self._surprise_bins = max(_SURPRISE_MEMORY * self._surprise_bins, surprise)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -44,7 +45,8 @@ def write_velocities(path: Path, estimates: Iterable[VelocityEstimate], kind: Li
             f"cannot write {path} ({error.strerror or error}); choose a folder that is writable"
         ) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def _line(estimate: VelocityEstimate) -> str:

@@ -42,7 +42,7 @@ class Newton:
         Of the score and its gradient.
     """
 
-    tolerance_bins: float = 0.02
+    tolerance_bins: float = 0.01
     max_step_bins: float = 2.0
     short_step_bins: float = 0.5
     max_evaluations: int = 25

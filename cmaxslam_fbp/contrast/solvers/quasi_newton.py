@@ -26,6 +26,9 @@ class QuasiNewton:
     eigenvalues are raised to a thousandth of the largest one. A step is taken if the score has grown, or if it has
     flattened the slope: the synthesized gradient is smoother than the score itself.
 
+    A step below the tolerance ends the search. It is still added, without an evaluation: what remains after it is a
+    small part of it.
+
     Attributes
     ----------
     tolerance_bins : float
@@ -55,11 +58,12 @@ class QuasiNewton:
         is_degenerate = is_degenerate or not (gradient.any() or model.any())
         status = Status.DEGENERATE if is_degenerate else Status.ITERATION_LIMIT
         B = np.zeros_like(model) if is_degenerate else _positive(-self.model_scale * model)
+        last_step = np.zeros_like(x)
         while not is_degenerate:
             step = np.asarray(np.linalg.solve(B, gradient), np.float64)
             largest = float(np.abs(step).max())
             if largest < self.tolerance_bins * unit:
-                status = Status.CONVERGED
+                last_step, status = step, Status.CONVERGED
                 break
             if objective.evaluations - evaluations_before >= self.max_evaluations:
                 break
@@ -75,7 +79,7 @@ class QuasiNewton:
                 status = Status.STALLED
                 break
         return Solution(
-            value=x,
+            value=x + last_step,
             evaluated=x,
             score=score,
             status=status,

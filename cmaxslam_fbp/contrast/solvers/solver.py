@@ -11,7 +11,7 @@ from cmaxslam_fbp.contrast.objective import Objective
 from cmaxslam_fbp.contrast.solution import Solution
 
 FloatArray = npt.NDArray[np.float64]
-SolverName = Literal["newton", "lbfgsb", "trust_ncg", "fletcher_reeves"]
+SolverName = Literal["newton", "lbfgsb", "trust_ncg", "fletcher_reeves", "quasi_newton"]
 
 
 class Solver(Protocol):
