@@ -11,6 +11,7 @@ from cmaxslam_fbp.cli.config import config_app
 from cmaxslam_fbp.cli.convert import convert
 from cmaxslam_fbp.cli.evaluate import evaluate
 from cmaxslam_fbp.cli.info import info
+from cmaxslam_fbp.cli.report import report
 from cmaxslam_fbp.cli.run import run
 from cmaxslam_fbp.cli.simulate import simulate
 from cmaxslam_fbp.cli.velocity import velocity
@@ -47,4 +48,5 @@ app.command()(convert)
 app.command()(simulate)
 app.command()(velocity)
 app.command()(evaluate)
+app.command()(report)
 app.add_typer(config_app, name="config")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import sys
 from pathlib import Path
@@ -11,18 +12,23 @@ import numpy as np
 
 from cmaxslam_fbp import __version__
 from cmaxslam_fbp.config import Config, dump_config
+from cmaxslam_fbp.io import open_recording
 from cmaxslam_fbp.io.digest import digest
 from cmaxslam_fbp.io.run_folder import RunFolder
 from cmaxslam_fbp.io.trajectory_files import format_seconds, trajectory_lines
 from cmaxslam_fbp.pipeline.result import SlamResult
 from cmaxslam_fbp.report.map_picture import draw_map
+from cmaxslam_fbp.report.packet_pictures import AFTER, BEFORE, draw_packet
+from cmaxslam_fbp.report.page import write_report
+from cmaxslam_fbp.report.reference import describe_reference
+from cmaxslam_fbp.report.run_files import REPORT_DATA
 
 _VELOCITY_COLUMNS = "t_s,wx_rad_s,wy_rad_s,wz_rad_s,frontend_wx_rad_s,frontend_wy_rad_s,frontend_wz_rad_s,status"
 _WINDOW_COLUMNS = "start_s,end_s,events,tracking,score,match,evaluations,seconds"
 
 
 def write_result(folder: RunFolder, result: SlamResult, config: Config, recording: Path, command: list[str]) -> None:
-    """Write trajectory, velocities, windows, map, figures and configuration."""
+    """Write trajectory, velocities, windows, map, figures, configuration and the report of them all."""
     folder.write_text("config.yaml", dump_config(config))
     lines = ["# t tx ty tz qx qy qz qw (world from camera)", *trajectory_lines(result.trajectory())]
     folder.write_text("trajectory.txt", "\n".join(lines) + "\n")
@@ -33,6 +39,21 @@ def write_result(folder: RunFolder, result: SlamResult, config: Config, recordin
     folder.write_json("run.json", run_figures(result, recording, command))
     if result.evaluation is not None:
         folder.write_json("metrics.json", result.evaluation.to_dict())
+    _write_report_data(folder, result, config, recording)
+    write_report(folder.path)
+
+
+def _write_report_data(folder: RunFolder, result: SlamResult, config: Config, recording: Path) -> None:
+    """Write what the report shows beside the results: the reference, the field of view, a packet of events."""
+    source = open_recording(recording, **config.recording.model_dump())
+    camera, trajectory = source.require_camera(), result.trajectory()
+    values = describe_reference(trajectory, result.start_ns, camera, source.ground_truth, source.gyroscope)
+    packet = draw_packet(source, camera, trajectory)
+    if packet is not None:
+        before, after, values["packet"] = packet
+        folder.write_image(BEFORE, before)
+        folder.write_image(AFTER, after)
+    folder.write_text(REPORT_DATA, json.dumps(values, allow_nan=False) + "\n")
 
 
 def run_figures(result: SlamResult, recording: Path, command: list[str]) -> dict[str, Any]:

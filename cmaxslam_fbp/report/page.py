@@ -1,0 +1,149 @@
+"""`report.html`: one file that shows a run, with everything it needs inside it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from html import escape
+from importlib.resources import files as resource_files
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from cmaxslam_fbp.io.run_folder import RunFolder
+from cmaxslam_fbp.report.decimation import even_indices
+from cmaxslam_fbp.report.map_picture import draw_map
+from cmaxslam_fbp.report.packet_pictures import AFTER, BEFORE
+from cmaxslam_fbp.report.page_charts import lost_ranges_s, make_charts
+from cmaxslam_fbp.report.page_tables import error_rows, html_table, key_figures, repeat_command, run_rows, verdict
+from cmaxslam_fbp.report.run_files import RunFiles
+
+REPORT = "report.html"
+
+_SCRIPTS = ("rotation.js", "view.js", "sphere.js", "flat_map.js", "chart.js", "main.js")
+_MOST_PICTURE_BYTES = 1_500_000
+_MOST_WIDTH = 4096  # the largest texture that every graphics card takes
+
+
+def write_report(path: Path) -> Path:
+    """Make the report of the run in a folder from the files there; return its path."""
+    return RunFolder(path).write_text(REPORT, report_page(RunFiles.read(path)))
+
+
+def report_page(files: RunFiles) -> str:
+    """Return the page."""
+    level, words = verdict(files)
+    picture = _map_image(draw_map(files.panorama))
+    return fill_template(
+        "report.html",
+        {
+            "title": escape(f"{files.name} · cmaxslam-fbp"),
+            "name": escape(files.name),
+            "level": level,
+            "verdict": escape(words),
+            "warnings": "".join(f"<li>{escape(str(line))}</li>" for line in files.run.get("warnings", [])),
+            "tiles": _tiles(files),
+            "packet": _packet(files),
+            "errors": _errors(files),
+            "run": html_table(list(run_rows(files))),
+            "command": escape(repeat_command(files)),
+            "panorama": picture,
+            "style": read_resource("style.css"),
+            "script": "\n".join(read_resource(name) for name in _SCRIPTS),
+            "data": _as_script_json(_page_data(files)),
+        },
+    )
+
+
+def fill_template(name: str, values: Mapping[str, str]) -> str:
+    """Return a template of the package with each `{{key}}` replaced by its value."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], read_resource(name))
+
+
+def read_resource(name: str) -> str:
+    """Return a text file of the pages."""
+    return resource_files("cmaxslam_fbp.report").joinpath("page_parts", name).read_text(encoding="utf-8")
+
+
+def data_uri(image: bytes, kind: str = "png") -> str:
+    """Return an image as an address that holds it."""
+    return f"data:image/{kind};base64,{base64.b64encode(image).decode()}"
+
+
+def _page_data(files: RunFiles) -> dict[str, Any]:
+    chosen = even_indices(len(files.trajectory))
+    border = files.field_of_view()
+    height, width = files.panorama.shape
+    return {
+        "duration": files.duration_s,
+        "times": np.round(files.times_s[chosen], 5).tolist(),
+        "quaternions": np.round(files.trajectory.quaternions_xyzw[chosen], 6).reshape(-1).tolist(),
+        "fieldOfView": [] if border is None else np.round(border, 5).tolist(),
+        "map": {"width": width, "height": height, "used": _used_part(files.panorama)},
+        "lost": lost_ranges_s(files),
+        "charts": make_charts(files),
+    }
+
+
+def _used_part(panorama: npt.NDArray[np.float32]) -> list[float]:
+    """Return left, top, right and bottom of the part of the map that has events, as fractions of its size."""
+    rows, columns = np.flatnonzero((panorama > 0).any(axis=1)), np.flatnonzero((panorama > 0).any(axis=0))
+    if len(rows) == 0:
+        return [0.0, 0.0, 1.0, 1.0]
+    height, width = panorama.shape
+    edges = columns[0] / width, rows[0] / height, (columns[-1] + 1) / width, (rows[-1] + 1) / height
+    return [round(float(edge), 4) for edge in edges]
+
+
+def _map_image(picture: npt.NDArray[np.uint8]) -> str:
+    """Return the map as a PNG address, halved in size until it is small enough."""
+    while True:
+        encoded = cv2.imencode(".png", picture, [cv2.IMWRITE_PNG_COMPRESSION, 9])[1].tobytes()
+        height, width = picture.shape
+        if (len(encoded) <= _MOST_PICTURE_BYTES and width <= _MOST_WIDTH) or width <= 512:
+            return data_uri(encoded)
+        picture = np.asarray(cv2.resize(picture, (width // 2, height // 2), interpolation=cv2.INTER_AREA), np.uint8)
+
+
+def _tiles(files: RunFiles) -> str:
+    return "".join(
+        f'<div class="tile"><dt>{escape(label)}</dt><dd>{escape(figure)}</dd><p>{escape(remark)}</p></div>'
+        for label, figure, remark in key_figures(files)
+    )
+
+
+def _errors(files: RunFiles) -> str:
+    if not files.metrics:
+        return '<p class="none">The recording has no reference poses to compare with.</p>'
+    return html_table(list(error_rows(files.metrics)))
+
+
+def _packet(files: RunFiles) -> str:
+    """Return the pictures of one packet before and after the warp, where the folder has them."""
+    before, after, figures = files.path / BEFORE, files.path / AFTER, files.reference.get("packet")
+    if not (figures and before.is_file() and after.is_file()):
+        return ""
+    gain = figures["contrast_after"] / max(figures["contrast_before"], 1e-12)
+    words = (
+        f"{figures['events']:,} events of {1e3 * figures['duration_s']:.0f} ms at {figures['t_s']:.2f} s, "
+        f"{figures['speed_deg_s']:.0f}°/s: the variance grows {gain:.1f} times"
+    )
+    shots = "".join(
+        f'<figure><div><img class="ink" alt="" src="{data_uri(path.read_bytes())}"></div>'
+        f"<figcaption>{name}</figcaption></figure>"
+        for name, path in (("As they came", before), ("Warped along the trajectory", after))
+    )
+    return (
+        '<section class="card"><header><h2>One packet of events</h2>'
+        f'<p>{escape(words)}</p></header><div class="pair">{shots}</div></section>'
+    )
+
+
+def _as_script_json(values: dict[str, Any]) -> str:
+    """Return JSON that cannot end the script element it stands in."""
+    return json.dumps(values, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

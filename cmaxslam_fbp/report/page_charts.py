@@ -1,0 +1,142 @@
+"""The curves of a report, as plain values for its page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.transform import Rotation
+
+from cmaxslam_fbp.report.decimation import even_indices
+from cmaxslam_fbp.report.orientation_angles import NAMES, yaw_pitch_roll_deg
+from cmaxslam_fbp.report.run_files import RunFiles
+
+FloatArray = npt.NDArray[np.float64]
+Chart = dict[str, Any]
+
+_AXES = [1, 0, 2]  # of yaw, pitch and roll: y is down, x to the right, z forward
+
+
+def make_charts(files: RunFiles) -> list[Chart]:
+    """Return the charts that the run has data for: title, unit, and series of times and values."""
+    charts = [_orientation(files), _velocity(files), _errors(files), *_windows(files)]
+    return [chart for chart in charts if chart is not None]
+
+
+def lost_ranges_s(files: RunFiles) -> list[list[float]]:
+    """Return the time ranges, from and to, in which tracking was lost."""
+    windows = files.windows
+    if not windows:
+        return []
+    starts, ends = files.seconds(windows["start_s"]), files.seconds(windows["end_s"])
+    lost = [tracking == "lost" for tracking in windows["tracking"]]
+    return [[round(a, 4), round(b, 4)] for a, b, is_lost in zip(starts, ends, lost, strict=True) if is_lost]
+
+
+def _orientation(files: RunFiles) -> Chart:
+    chosen = even_indices(len(files.trajectory))
+    times, angles = files.times_s[chosen], yaw_pitch_roll_deg(files.trajectory.rotations)[chosen]
+    series = _three(NAMES, times, angles, "estimate")
+    truth = files.reference.get("ground_truth")
+    if truth:
+        true_angles = yaw_pitch_roll_deg(Rotation.from_quat(truth["quaternions_xyzw"]))
+        # The whole turns of both curves are counted from the same pose.
+        first = np.searchsorted(times, truth["t_s"][0]).clip(0, len(times) - 1)
+        true_angles -= 360 * np.round((true_angles[0] - angles[first]) / 360)
+        series = _three(NAMES, truth["t_s"], true_angles, "truth") + series
+    note = "yaw to the right, pitch up, roll clockwise" + (", against ground truth in the best fit" if truth else "")
+    return {"id": "orientation", "title": "Orientation", "unit": "°", "note": note, "series": series}
+
+
+def _velocity(files: RunFiles) -> Chart | None:
+    table = files.velocities
+    if not table:
+        return None
+    times = files.seconds(table["t_s"])
+    chosen = even_indices(len(times))
+
+    def columns(prefix: str) -> FloatArray:
+        names = [f"{prefix}w{'xyz'[axis]}_rad_s" for axis in _AXES]
+        return np.degrees(np.array([[float(value) for value in table[name]] for name in names]).T)[chosen]
+
+    labels = [f"{name} {'xyz'[axis]}" for name, axis in zip(NAMES, _AXES, strict=True)]
+    reference = files.reference.get("angular_velocity")
+    series = []
+    note = "body frame"
+    if reference:
+        series += _three(labels, reference["t_s"], np.degrees(reference["omega_rad_s"])[:, _AXES], "truth")
+        note += f", against {'the ' if reference['source'] == 'gyroscope' else ''}{reference['source']}"
+    series += _three(labels, times[chosen], columns(""), "estimate")
+    series += _three(labels, times[chosen], columns("frontend_"), "frontend")
+    return {"id": "velocity", "title": "Angular velocity", "unit": "°/s", "note": note, "series": series}
+
+
+def _errors(files: RunFiles) -> Chart | None:
+    errors = files.reference.get("errors")
+    if not errors:
+        return None
+    series = [_series("error", errors["t_s"], errors["absolute_deg"], 0, "area")]
+    note = "angle to the ground truth, after the rotation that fits best"
+    return {"id": "error", "title": "Absolute error", "unit": "°", "note": note, "series": series, "zero": True}
+
+
+def _windows(files: RunFiles) -> list[Chart]:
+    windows = files.windows
+    if not windows:
+        return []
+    starts, ends = files.seconds(windows["start_s"]), files.seconds(windows["end_s"])
+    chosen = even_indices(len(starts))
+    middles = ((starts + ends) / 2)[chosen]
+
+    def column(name: str) -> list[float | None]:
+        values = [windows[name][index] for index in chosen]
+        return [float(value) if value else None for value in values]
+
+    rate = (np.array([float(count) for count in windows["events"]]) / (ends - starts) / 1e6)[chosen]
+    match = _series("match", middles, column("match"), 1, "line")
+    score = _series("contrast", middles, column("score"), 0, "line")
+    return [
+        {
+            "id": "contrast",
+            "title": "Contrast",
+            "unit": "",
+            "note": "score of each window over the map",
+            "series": [score],
+            "zero": True,
+            "half": True,
+        },
+        {
+            "id": "match",
+            "title": "Match",
+            "unit": "",
+            "note": "correlation of each window with the map before it",
+            "series": [match],
+            "zero": True,
+            "half": True,
+        },
+        {
+            "id": "rate",
+            "title": "Event rate",
+            "unit": "Mev/s",
+            "note": "events of each window behind the filters",
+            "series": [_series("rate", middles, rate, 2, "area")],
+            "zero": True,
+        },
+    ]
+
+
+def _three(names: Sequence[str], times: npt.ArrayLike, values: FloatArray, style: str) -> list[dict[str, Any]]:
+    return [_series(name, times, values[:, axis], axis, style) for axis, name in enumerate(names)]
+
+
+def _series(name: str, times: npt.ArrayLike, values: Any, color: int, style: str) -> dict[str, Any]:
+    """Return a curve; values that do not exist are None."""
+    return {
+        "name": name,
+        "style": style,
+        "color": color,
+        "t": np.round(np.asarray(times, np.float64), 4).tolist(),
+        "v": [None if value is None else float(f"{value:.5g}") for value in values],
+    }

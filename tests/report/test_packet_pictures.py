@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.io import open_recording
+from cmaxslam_fbp.report.packet_pictures import draw_packet
+
+
+@pytest.fixture
+def recording(tmp_path, made_trajectory):
+    """Fixed points, seen every millisecond from a camera that sweeps over them."""
+    camera, trajectory = Camera(120, 90, 100, 100, 59.5, 44.5), made_trajectory(duration_s=1.0, amplitude=2.0)
+    points = np.column_stack([*np.random.default_rng(0).uniform(-0.4, 0.4, (2, 40)), np.ones(40)])
+    t_ns = np.arange(trajectory.start_ns, trajectory.end_ns, 1_000_000)
+    directions = (
+        trajectory.rotation_at(t_ns[:, None].repeat(40, 1).ravel()).inv().apply(np.tile(points, (len(t_ns), 1)))
+    )
+    times, ahead = t_ns.repeat(40), directions[:, 2] > 0.1
+    x, y = np.rint(camera.project(directions[ahead])).astype(int).T
+    on = (x >= 0) & (x < 120) & (y >= 0) & (y < 90)
+    np.savez(
+        tmp_path / "a.npz",
+        t_ns=times[ahead][on],
+        x=x[on],
+        y=y[on],
+        p=np.ones(on.sum(), np.uint8),
+        width=120,
+        height=90,
+        intrinsics=[100, 100, 59.5, 44.5],
+    )
+    return open_recording(tmp_path / "a.npz")
+
+
+def test_the_warped_packet_is_sharper(recording, made_trajectory):
+    trajectory = made_trajectory(duration_s=1.0, amplitude=2.0)
+    before, after, figures = draw_packet(recording, recording.require_camera(), trajectory)
+    assert before.shape == after.shape == (90, 120)
+    assert figures["contrast_after"] > 2 * figures["contrast_before"]
+    assert figures["events"] > 100
+    assert figures["speed_deg_s"] == pytest.approx(115, rel=0.3)
+
+
+def test_times_without_events_have_no_picture(recording, made_trajectory):
+    late = made_trajectory(duration_s=60.0).between(
+        recording.start_ns + 30_000_000_000, recording.start_ns + 50_000_000_000
+    )
+    assert draw_packet(recording, recording.require_camera(), late) is None
