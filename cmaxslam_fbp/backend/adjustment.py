@@ -9,12 +9,13 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.backend.panorama import event_density
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
-from cmaxslam_fbp.backend.quasi_newton import Solution, maximise
 from cmaxslam_fbp.backend.region import Region, find_region
 from cmaxslam_fbp.backend.window_objective import WindowObjective, Workspace
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.contrast.blur import GaussianBlur
 from cmaxslam_fbp.contrast.scores import score_named
+from cmaxslam_fbp.contrast.solution import Solution
+from cmaxslam_fbp.contrast.solvers import FletcherReeves, Lbfgsb, QuasiNewton, Solver
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.fbp import Binning
 from cmaxslam_fbp.geometry.camera import Camera
@@ -26,6 +27,7 @@ SingleArray = npt.NDArray[np.float32]
 
 SLOT_NS = 1_000_000  # time over which the rotation is taken as linear
 _MARGIN_PX = 16  # by which events may move during the optimisation
+_MODEL_SCALE = 0.7  # of the objective's Hessian, which is too large by what it leaves out
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class Adjuster:
         # What so many events do to the score that each share a pixel with one other.
         unit = float(self._score.curvature(np.ones(1))[0])
         self._prior = config.prior_events * unit * self.projection.focal_px**2
+        self._solver = make_solver(config, self.projection.focal_px)
         self._workspace = Workspace.empty()
         self._binnings: dict[tuple[int, int], Binning] = {}
         self._blurs: dict[tuple[tuple[int, int], float, bool], GaussianBlur[np.float32]] = {}
@@ -120,14 +123,7 @@ class Adjuster:
             self._workspace,
         )
         start = np.zeros(objective.parameters)
-        solution = maximise(
-            objective,
-            start,
-            objective.curvature(start),
-            max_step=np.radians(self._config.max_step_deg),
-            tolerance=np.radians(self._config.tolerance_deg),
-            max_evaluations=self._config.max_evaluations,
-        )
+        solution = self._solver.maximise(objective, start, unit=1 / self.projection.focal_px)
         return Adjusted(objective.spline_at(solution.value), solution, region, objective.window_image(solution.value))
 
     def _binning(self, region: Region) -> Binning:
@@ -143,3 +139,22 @@ class Adjuster:
                 region.shape, sigma_px, np.float32, rows="zero", columns="wrap" if region.padding else "zero"
             )
         return self._blurs[key]
+
+
+def make_solver(config: BackendConfig, focal_px: float) -> Solver:
+    """Return the configured optimiser of rotation vectors in radians, for a panorama of so many pixels per radian.
+
+    Fletcher-Reeves has the rules of CMax-SLAM's backend.
+    """
+    if config.solver == "quasi_newton":
+        return QuasiNewton(
+            tolerance_bins=np.radians(config.tolerance_deg) * focal_px,
+            max_step_bins=np.radians(config.max_step_deg) * focal_px,
+            model_scale=_MODEL_SCALE,
+            max_evaluations=config.max_evaluations,
+        )
+    if config.solver == "lbfgsb":
+        return Lbfgsb(max_iterations=config.max_evaluations)
+    return FletcherReeves(
+        initial_step=0.1, line_tolerance=0.1, gradient_tolerance=1e-4, relative_change=1e-4, max_iterations=50
+    )

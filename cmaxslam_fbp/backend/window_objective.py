@@ -10,6 +10,7 @@ import numpy.typing as npt
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
 from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.contrast.blur import GaussianBlur
+from cmaxslam_fbp.contrast.objective import lacks_second_derivatives
 from cmaxslam_fbp.contrast.scores import Score
 from cmaxslam_fbp.fbp import Binning
 from cmaxslam_fbp.geometry import so3
@@ -87,6 +88,7 @@ class WindowObjective:
         self._blurred: SingleArray = np.empty(region.shape, np.float32)
         self._bar: SingleArray = np.empty(region.shape, np.float32)
         self.evaluations = 0
+        self.hessians = 0
 
     @property
     def parameters(self) -> int:
@@ -122,12 +124,14 @@ class WindowObjective:
         jacobians = so3.left_jacobian(delta.reshape(-1, 3))
         return value, np.einsum("kji,kj->ki", jacobians, by_control).reshape(-1) - self._prior @ delta
 
-    def curvature(self, delta: FloatArray) -> FloatArray:
-        """Return the part (3 M, 3 M) of the Hessian that comes from the events' own second derivatives and the prior.
+    def hessian(self, delta: FloatArray) -> FloatArray:
+        """Return a model (3 M, 3 M) of the Hessian: what comes from the events' own second derivatives and the prior.
 
         It is negative about a maximum, and larger than the whole: what the moving events do to the image that they are
-        compared with is left out.
+        compared with is left out. It belongs to further turns on the left, `exp(d) exp(delta_k) R_k`, which are the
+        changes of `delta` where it is zero.
         """
+        self.hessians += 1
         spline = self.spline_at(delta)
         rotations = self._warp.rotations(spline)
         self._render(rotations)
@@ -135,7 +139,7 @@ class WindowObjective:
         for axis, out in enumerate((self._products, self._points_bar)):
             self._direction[:, axis] = 1
             self._direction[:, 1 - axis] = 0
-            self._binning.hvp(self._points, None, frame_bar, self._direction, out=out)
+            self._curved_binning().hvp(self._points, None, frame_bar, self._direction, out=out)
         by_edge = self._warp.pullback_curvature(rotations, self._products, self._points_bar)
         first, jacobians = spline.jacobians_at(self._warp.edges_ns)
         size = len(spline)
@@ -147,6 +151,13 @@ class WindowObjective:
                 np.add.at(blocks, (first + j, first + k), part)
         free = blocks[self._first_free :, self._first_free :]
         return np.asarray(free.transpose(0, 2, 1, 3).reshape(self._prior.shape) - self._prior, np.float64)
+
+    def _curved_binning(self) -> Binning:
+        """Return the binning, or one with a linear reconstruction where its own second derivatives vanish."""
+        kernel, reconstruction = self._binning.kernel, self._binning.reconstruction
+        if lacks_second_derivatives(kernel, reconstruction, None):
+            return Binning(self._binning.shape, kernel, "linear")
+        return self._binning
 
     def _render(self, rotations: SingleArray) -> None:
         """Write the blurred image of window and map."""
@@ -167,7 +178,7 @@ def _chain(count: int, *, is_anchored: bool) -> FloatArray:
     steps = np.eye(count) - np.eye(count, k=-1)
     if not is_anchored:
         steps[0] = 0
-    return np.kron(steps.T @ steps, np.eye(3))
+    return np.asarray(np.kron(steps.T @ steps, np.eye(3)), np.float64)
 
 
 def _to_controls(spline: RotationSpline, jacobians: SplineJacobians, by_edge: FloatArray) -> FloatArray:
