@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.contrast.solvers.newton_kernels import make_positive
+
 FloatArray = npt.NDArray[np.float64]
 
 # Error of a constant velocity, as a part of the change of the true one over the packet; on simulated recordings it is
 # 0.04 to 0.06 wherever that change dominates.
 _CHANGE_ERROR = 0.05
+_FLAT = 1e-6  # directions this much less steep than the steepest one are not seen at all
 
 
 def velocity_covariance(hessian: FloatArray, gradient_scatter: FloatArray, largest: float) -> FloatArray:
@@ -19,26 +22,25 @@ def velocity_covariance(hessian: FloatArray, gradient_scatter: FloatArray, large
     independently of each other. Directions in which the score is flat get the variance `largest^2`, which is also the
     most that any direction gets.
     """
-    values, vectors = np.linalg.eigh(-hessian)
-    steepness = np.abs(values)
-    floor = 1e-9 * float(steepness.max())
-    if not np.isfinite(steepness).all() or floor == 0:
+    _, inverse, is_usable = make_positive(-hessian, _FLAT)
+    if not is_usable:
         return np.eye(len(hessian)) * largest**2
-    inverse = vectors / np.maximum(steepness, floor)
-    half = inverse.T @ gradient_scatter @ inverse
-    covariance = vectors @ half @ vectors.T
-    variances, axes = np.linalg.eigh(0.5 * (covariance + covariance.T))
-    flat = bool((steepness <= 1e-6 * steepness.max()).any())
+    covariance: FloatArray = inverse @ gradient_scatter @ inverse
+    covariance = 0.5 * (covariance + covariance.T)
+    if not is_nearly_flat(hessian, _FLAT) and float(np.trace(covariance)) < largest**2:
+        return covariance
+    variances, axes = np.linalg.eigh(covariance)
     variances = np.clip(variances, 0.0, largest**2)
-    if flat:
+    if is_nearly_flat(hessian, _FLAT):
         variances[-1] = largest**2
     return (axes * variances) @ axes.T
 
 
-def is_nearly_flat(hessian: FloatArray) -> bool:
-    """Return whether one direction is 500 times less steep than another."""
-    steepness = np.abs(np.linalg.eigvalsh(hessian))
-    return bool(steepness.min() <= 2e-3 * steepness.max())
+def is_nearly_flat(hessian: FloatArray, ratio: float = 2e-3) -> bool:
+    """Return whether one direction is less steep than another by that ratio: 500 times by default."""
+    # The norm of the inverse is near one over the least steepness; make_positive has raised that to the ratio.
+    _, inverse, is_usable = make_positive(-hessian, 0.1 * ratio)
+    return not is_usable or float(np.linalg.norm(inverse) * np.linalg.norm(hessian)) >= 1 / ratio
 
 
 def change_variance(change: float) -> float:

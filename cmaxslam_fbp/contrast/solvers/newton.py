@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.contrast.objective import Objective
 from cmaxslam_fbp.contrast.solution import Solution, Status
+from cmaxslam_fbp.contrast.solvers import newton_kernels as kernels
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -54,13 +55,13 @@ class Newton:
         evaluations_before, hessians_before = objective.evaluations, objective.hessians
         x = np.array(start, np.float64)
         score, gradient = objective.value_and_gradient(x)
-        model = -(objective.hessian(x) if hessian is None else hessian)
+        model: FloatArray = -np.ascontiguousarray(objective.hessian(x) if hessian is None else hessian, np.float64)
         status = Status.ITERATION_LIMIT
         radius = self.max_step_bins * unit
         last_step = np.zeros_like(x)
         while True:
-            model, inverse = _positive(model)
-            if inverse is None or not np.isfinite(score + gradient.sum()):
+            model, inverse, is_usable = kernels.make_positive(model, _MIN_EIGENVALUE)
+            if not is_usable or not np.isfinite(score + gradient.sum()):
                 status = Status.DEGENERATE
                 break
             step = inverse @ gradient
@@ -84,7 +85,7 @@ class Newton:
             is_better = there > score
             if not is_better and length < self.short_step_bins * unit:
                 is_better = bool(gradient_there @ inverse @ gradient_there < gradient @ inverse @ gradient)
-            model = _updated(model, step, gradient - gradient_there)
+            model = kernels.updated(model, step, gradient - gradient_there, _DAMPING)
             if is_better:
                 if length == radius and gradient_there @ step > 0:
                     radius *= _GROW
@@ -101,32 +102,3 @@ class Newton:
             gradient=gradient,
             hessian=-model,
         )
-
-
-def _positive(model: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-    """Return the model with all eigenvalues positive, and its inverse; None where they are all zero, or not finite."""
-    if not np.isfinite(model).all():
-        return np.zeros_like(model), None
-    values, vectors = np.linalg.eigh(model)
-    steepest = float(np.abs(values).max())
-    if steepest == 0:
-        return model, None
-    if values[0] < _MIN_EIGENVALUE * steepest:
-        values = np.maximum(np.abs(values), _MIN_EIGENVALUE * steepest)
-        model = (vectors * values) @ vectors.T
-    return model, (vectors / values) @ vectors.T
-
-
-def _updated(model: FloatArray, step: FloatArray, change: FloatArray) -> FloatArray:
-    """Return the BFGS update of the model `A` after a step along which minus the gradient changed by `change`.
-
-    Powell's damping keeps it positive: where the curvature along the step is less than a part of the model's,
-    that part stands for it.
-    """
-    along = model @ step
-    expected, found = float(step @ along), float(step @ change)
-    if found < _DAMPING * expected:
-        mix = (1 - _DAMPING) * expected / (expected - found)
-        change = mix * change + (1 - mix) * along
-        found = float(step @ change)
-    return model - np.outer(along, along) / expected + np.outer(change, change) / found
