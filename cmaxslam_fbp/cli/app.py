@@ -15,6 +15,7 @@ from cmaxslam_fbp.cli.report import report
 from cmaxslam_fbp.cli.run import run
 from cmaxslam_fbp.cli.simulate import simulate
 from cmaxslam_fbp.cli.velocity import velocity
+from cmaxslam_fbp.cli.view import view
 
 app = typer.Typer(
     name="cmaxslam-fbp",
@@ -49,4 +50,5 @@ app.command()(simulate)
 app.command()(velocity)
 app.command()(evaluate)
 app.command()(report)
+app.command()(view)
 app.add_typer(config_app, name="config")

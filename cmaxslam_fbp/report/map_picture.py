@@ -18,3 +18,16 @@ def draw_map(panorama: npt.NDArray[np.float32], gamma: float = GAMMA) -> npt.NDA
     largest = float(np.percentile(touched, _WHITEST_PERCENTILE)) if len(touched) else 1.0
     strength = np.clip(panorama / largest, 0, 1) ** gamma
     return np.rint(255 * (1 - strength)).astype(np.uint8)
+
+
+def draw_graticule(picture: npt.NDArray[np.uint8], step_deg: float = 30.0, grey: int = 222) -> npt.NDArray[np.uint8]:
+    """Return a grey panorama with thin lines of equal longitude and latitude, which events cover."""
+    height, width = picture.shape
+    per_degree = width / 360
+    drawn = picture.copy()
+    columns = np.rint(np.arange(0, 360, step_deg) * per_degree).astype(int)
+    rows = np.rint(height / 2 + np.arange(-90 + step_deg, 90, step_deg) * per_degree).astype(int)
+    rows = rows[(rows >= 0) & (rows < height)]
+    drawn[:, columns] = np.minimum(drawn[:, columns], grey)
+    drawn[rows] = np.minimum(drawn[rows], grey)
+    return drawn

@@ -1,0 +1,40 @@
+"""`cmaxslam-fbp view`: a run in a window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cmaxslam_fbp.cli.report import RunPath
+
+
+def view(
+    path: RunPath,
+    screenshot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a picture (.png) and open no window; needs no display.")
+    ] = None,
+    at: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Time of the camera, from the first event.")
+    ] = None,
+) -> None:
+    """Show the map as a sphere, the camera and its path in an Open3D window.
+
+    Drag to turn; the arrow keys move the time, space plays.
+    """
+    import numpy as np
+
+    from cmaxslam_fbp.report.map_picture import draw_graticule, draw_map
+    from cmaxslam_fbp.report.run_files import RunFiles
+    from cmaxslam_fbp.viewer.open3d_window import save_screenshot, show
+    from cmaxslam_fbp.viewer.scene import Scene
+
+    files = RunFiles.read(path)
+    picture = np.repeat(draw_graticule(draw_map(files.panorama))[..., None], 3, axis=2)
+    scene = Scene(picture, files.trajectory, files.field_of_view())
+    if screenshot is None:
+        show(scene, 0.0 if at is None else at / files.duration_s)
+    else:
+        save_screenshot(scene, screenshot, 0.5 if at is None else at / files.duration_s)
+        typer.echo(screenshot)
