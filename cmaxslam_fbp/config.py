@@ -121,14 +121,14 @@ class BackendConfig(Section):
     blur_sigma_px: Annotated[float, Field(ge=0, le=20)] = 0.0
     """Gaussian blur of the panorama before the score; with the rect kernel the reconstruction smooths enough."""
     solver: Literal["quasi_newton", "lbfgsb", "fletcher_reeves"] = "quasi_newton"
-    """Optimiser."""
+    """Optimiser; CMax-SLAM's fletcher_reeves does not get far on cubic splines."""
     tolerance_deg: Annotated[float, Field(gt=0)] = 0.01
     """The quasi-Newton method has converged where its next step turns no control rotation by more."""
     max_step_deg: Annotated[float, Field(gt=0)] = 2.0
     """No control rotation is turned by more in one step."""
     max_evaluations: Annotated[int, Field(ge=2)] = 30
     """Evaluations of score and gradient per window."""
-    prior_events: Annotated[float, Field(ge=0)] = 100.0
+    prior_events: Annotated[float, Field(ge=0)] = 10.0
     """Weight of the frontend's motion between control rotations, as a number of events that speak for it."""
     burst_s: Annotated[float, Field(ge=0)] = 0.008
     """Keep only events that are the first of their pixel and polarity for this long: later ones lag. 0 keeps all."""
@@ -146,6 +146,10 @@ class BackendConfig(Section):
     """Tracking counts as lost where a window turns by more against the frontend's prediction."""
     max_refinements: Annotated[int, Field(ge=1)] = 4
     """Passes over the whole recording with --refine, at most."""
+    backend: Literal["numba", "torch"] = "numba"
+    """Compiled loops on the CPU, or tensors on a device."""
+    device: str = "cpu"
+    """Device of the torch backend: cpu, cuda, cuda:1, ..."""
 
     @model_validator(mode="after")
     def _fit_together(self) -> BackendConfig:
