@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cmaxslam_fbp import __version__
+from cmaxslam_fbp.cli.compare import compare
 from cmaxslam_fbp.cli.config import config_app
 from cmaxslam_fbp.cli.convert import convert
 from cmaxslam_fbp.cli.evaluate import evaluate
@@ -51,4 +52,5 @@ app.command()(velocity)
 app.command()(evaluate)
 app.command()(report)
 app.command()(view)
+app.command()(compare)
 app.add_typer(config_app, name="config")

@@ -1,0 +1,101 @@
+"""Plots as PNG files: the only module that imports matplotlib. Nothing is shown on a screen."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLORS = ("#2563eb", "#d9500b", "#0b8a6a", "#9333ea", "#b45309", "#be185d", "#0e7490", "#4d7c0f")
+_WIDTH_IN, _PANEL_IN, _DPI = 9.0, 2.1, 150
+_INK, _MUTED, _GRID = "#17212b", "#5a6772", "#e2e7ec"
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Values over seconds; a reference is drawn wide and pale, under the others."""
+
+    name: str
+    t_s: npt.ArrayLike
+    values: npt.ArrayLike
+    color: int = 0
+    is_reference: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One plot of a figure."""
+
+    label: str
+    curves: Sequence[Curve] = field(default_factory=tuple)
+    from_zero: bool = False
+
+
+def plot_panels(panels: Sequence[Panel], title: str = "") -> bytes:
+    """Return a PNG with one plot below the other, over a common time axis."""
+    figure = _figure(len(panels))
+    axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    for axis, panel in zip(axes, panels, strict=True):
+        for curve in sorted(panel.curves, key=lambda one: not one.is_reference):
+            style: dict[str, Any] = {"linewidth": 4.5, "alpha": 0.3} if curve.is_reference else {"linewidth": 1.3}
+            axis.plot(curve.t_s, curve.values, color=COLORS[curve.color % len(COLORS)], label=curve.name, **style)
+        axis.set_ylabel(panel.label)
+        if panel.from_zero:
+            axis.set_ylim(bottom=0)
+        if any(curve.name for curve in panel.curves):
+            axis.legend(loc="upper right", ncols=4, fontsize=8, frameon=False)
+        _tidy(axis)
+    axes[-1].set_xlabel("time [s]")
+    if title:
+        axes[0].set_title(title, loc="left", fontweight="bold")
+    return _png(figure)
+
+
+def plot_bars(groups: Mapping[str, Mapping[str, float | None]], title: str = "") -> bytes:
+    """Return a PNG with one plot per group: horizontal bars, named and with their values; None has no bar."""
+    count = max((len(bars) for bars in groups.values()), default=1)
+    figure = _figure(len(groups), panel_in=0.7 + 0.32 * count)
+    axes = figure.subplots(len(groups), 1, squeeze=False)[:, 0]
+    for axis, (label, bars) in zip(axes, groups.items(), strict=True):
+        values = [value or 0.0 for value in bars.values()]
+        drawn = axis.barh(list(bars), values, color=[COLORS[i % len(COLORS)] for i in range(len(bars))], height=0.62)
+        words = ["-" if value is None else f"{value:.3g}" for value in bars.values()]
+        axis.bar_label(drawn, words, padding=4, fontsize=8.5, color=_INK)
+        axis.set_xlim(0, 1.14 * max([*values, 1e-9]))
+        axis.invert_yaxis()
+        axis.set_title(label, loc="left", fontsize=10, fontweight="bold")
+        _tidy(axis)
+        axis.grid(visible=False, axis="y")
+    if title:
+        figure.suptitle(title)
+    return _png(figure)
+
+
+def _figure(panels: int, panel_in: float = _PANEL_IN) -> Figure:
+    from matplotlib.figure import Figure  # without pyplot: a figure of its own, drawn by Agg
+
+    return Figure(figsize=(_WIDTH_IN, 0.5 + panel_in * panels), layout="constrained")
+
+
+def _tidy(axis: Axes) -> None:
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axis.spines[side].set_color(_GRID)
+    axis.tick_params(colors=_MUTED, labelsize=8.5)
+    axis.yaxis.label.set(color=_INK, fontsize=9.5)
+    axis.grid(visible=True, color=_GRID, linewidth=0.7)
+    axis.set_axisbelow(True)
+
+
+def _png(figure: Figure) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=_DPI, metadata={"Software": None})
+    return buffer.getvalue()
