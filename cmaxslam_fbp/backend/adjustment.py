@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,9 @@ from cmaxslam_fbp.fbp import Binning
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.trajectory.spline import RotationSpline
+
+if TYPE_CHECKING:
+    from cmaxslam_fbp.backend.torch_window_objective import TorchWindowObjective
 
 FloatArray = npt.NDArray[np.float64]
 SingleArray = npt.NDArray[np.float32]
@@ -63,7 +67,7 @@ class Adjuster:
         self._prior = config.prior_events * unit * self.projection.focal_px**2
         self._solver = make_solver(config, self.projection.focal_px)
         self._workspace = Workspace.empty()
-        self._binnings: dict[tuple[int, int], Binning] = {}
+        self._binnings: dict[tuple[tuple[int, int], str], Binning] = {}
         self._blurs: dict[tuple[tuple[int, int], float, bool], GaussianBlur[np.float32]] = {}
 
     def warp(self, events: Events, start_ns: int, end_ns: int) -> PanoramicWarp:
@@ -110,27 +114,34 @@ class Adjuster:
         density = event_density(known) if whole_density is None else whole_density
         alpha = event_density(image) / density if density > 0 else 0.0
         sigma_px = self._config.blur_sigma_px if blur_sigma_px is None else blur_sigma_px
-        objective = WindowObjective(
-            spline,
-            first_free,
-            warp,
-            region,
-            self._binning(region),
-            known * np.float32(alpha),
-            self._blur(region, sigma_px),
-            self._score,
-            self._prior,
-            self._workspace,
-        )
+        objective = self._objective(spline, first_free, warp, region, known * np.float32(alpha), sigma_px)
         start = np.zeros(objective.parameters)
         solution = self._solver.maximise(objective, start, unit=1 / self.projection.focal_px)
         return Adjusted(objective.spline_at(solution.value), solution, region, objective.window_image(solution.value))
 
-    def _binning(self, region: Region) -> Binning:
-        if region.frame_shape not in self._binnings:
+    def _objective(
+        self,
+        spline: RotationSpline,
+        first_free: int,
+        warp: PanoramicWarp,
+        region: Region,
+        map_image: SingleArray,
+        sigma_px: float,
+    ) -> WindowObjective | TorchWindowObjective:
+        """Return the objective, compiled or on tensors."""
+        window = spline, first_free, warp, region, self._binning(region, self._config.backend), map_image
+        if self._config.backend == "torch":
+            from cmaxslam_fbp.backend.torch_window_objective import TorchWindowObjective
+
+            return TorchWindowObjective(*window, sigma_px, self._score, self._prior, self._config.device)
+        return WindowObjective(*window, self._blur(region, sigma_px), self._score, self._prior, self._workspace)
+
+    def _binning(self, region: Region, backend: str = "numba") -> Binning:
+        key = (region.frame_shape, backend)
+        if key not in self._binnings:
             reconstruction = None if self._config.reconstruction == "none" else self._config.reconstruction
-            self._binnings[region.frame_shape] = Binning(region.frame_shape, self._config.kernel, reconstruction)
-        return self._binnings[region.frame_shape]
+            self._binnings[key] = Binning(region.frame_shape, self._config.kernel, reconstruction, backend=backend)
+        return self._binnings[key]
 
     def _blur(self, region: Region, sigma_px: float) -> GaussianBlur[np.float32]:
         key = (region.shape, sigma_px, region.padding > 0)

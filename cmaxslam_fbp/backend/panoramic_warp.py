@@ -49,11 +49,16 @@ class PanoramicWarp:
         self._place: SingleArray = ((since - slot * slot_ns) / lengths).astype(np.float32)
         self._bearings: SingleArray = np.empty((3, len(events)), np.float32)
         bearing_kernels.look_up(events.x, events.y, bearings, self._bearings)
-        self._projection = projection
+        self.projection = projection
         self._size = tuple(np.float32(n) for n in (projection.width, projection.height, projection.focal_px))
 
     def __len__(self) -> int:
         return self._bearings.shape[1]
+
+    def arrays(self) -> tuple[npt.NDArray[np.int64], SingleArray, SingleArray]:
+        """Return the slot (N,) of every event, its place (N,) in it from 0 to 1, and its bearing (3, N)."""
+        slots = np.repeat(np.arange(len(self._first) - 1), np.diff(self._first))
+        return slots, self._place, self._bearings
 
     def rotations(self, spline: RotationSpline) -> SingleArray:
         """Return the rotations (S + 1, 9) at the edges of the slots."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.backend.control_turns import ControlTurns
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
 from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.contrast.blur import GaussianBlur
 from cmaxslam_fbp.contrast.objective import lacks_second_derivatives
 from cmaxslam_fbp.contrast.scores import Score
 from cmaxslam_fbp.fbp import Binning
-from cmaxslam_fbp.geometry import so3
-from cmaxslam_fbp.trajectory.spline import RotationSpline, SplineJacobians
+from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 FloatArray = npt.NDArray[np.float64]
 SingleArray = npt.NDArray[np.float32]
@@ -44,8 +44,8 @@ class Workspace:
 class WindowObjective:
     """`f(delta) = score(B (I_L(delta) + alpha I_G)) - lambda/2 sum_k |delta_k - delta_{k-1}|^2`.
 
-    `I_L` is the window's image and `I_G` the map, on a region. The second term holds on to the motion from one control
-    rotation to the next that the start has, where there are hardly any events to tell.
+    `I_L` is the window's image and `I_G` the map, on a region. The second term holds on to the motion that the start
+    has, where there are hardly any events to tell: see `ControlTurns`.
 
     `delta` (3 M,) turns the free control rotations on the left, `R_k <- exp(delta_k) R_k`. The gradient comes in
     reverse mode: one adjoint image, one gather per event, a sum per slot of time, and the Jacobians of the spline at
@@ -78,10 +78,9 @@ class WindowObjective:
         workspace: Workspace,
     ) -> None:
         workspace.reserve(len(warp))
-        self._spline, self._first_free = spline, first_free
+        self._turns = ControlTurns(spline, first_free, prior)
         self._warp, self._region, self._binning = warp, region, binning
         self._map, self._blur, self._score = map_image, blur, score
-        self._prior = prior * _chain(len(spline) - first_free, is_anchored=first_free > 0)
         self._points, self._points_bar = workspace.points[: len(warp)], workspace.points_bar[: len(warp)]
         self._direction, self._products = workspace.direction[: len(warp)], workspace.products[: len(warp)]
         self._frame: SingleArray = np.empty(region.frame_shape, np.float32)
@@ -93,11 +92,11 @@ class WindowObjective:
     @property
     def parameters(self) -> int:
         """The length of `delta`."""
-        return 3 * (len(self._spline) - self._first_free)
+        return self._turns.parameters
 
     def spline_at(self, delta: FloatArray) -> RotationSpline:
         """Return the trajectory of a `delta`."""
-        return self._spline.with_perturbation(self._first_free, delta.reshape(-1, 3))
+        return self._turns.spline_at(delta)
 
     def window_image(self, delta: FloatArray) -> SingleArray:
         """Return `I_L` (rows, columns)."""
@@ -108,7 +107,7 @@ class WindowObjective:
         """Return the score."""
         self.evaluations += 1
         self._render(self._warp.rotations(self.spline_at(delta)))
-        return self._score.value(self._blurred) - 0.5 * float(delta @ self._prior @ delta)
+        return self._score.value(self._blurred) - self._turns.price(delta)
 
     def value_and_gradient(self, delta: FloatArray) -> tuple[float, FloatArray]:
         """Return the score and its gradient (3 M,), synthesized by functional backpropagation."""
@@ -116,13 +115,10 @@ class WindowObjective:
         spline = self.spline_at(delta)
         rotations = self._warp.rotations(spline)
         self._render(rotations)
-        value = self._score.value(self._blurred) - 0.5 * float(delta @ self._prior @ delta)
+        value = self._score.value(self._blurred) - self._turns.price(delta)
         self._binning.vjp(self._points, None, self._adjoint_frame(), out=(self._points_bar, None))
         by_edge = self._warp.pullback(rotations, self._points_bar)
-        by_control = _to_controls(spline, spline.jacobians_at(self._warp.edges_ns), by_edge)[self._first_free :]
-        # exp(delta + d) = exp(J_l(delta) d) exp(delta)
-        jacobians = so3.left_jacobian(delta.reshape(-1, 3))
-        return value, np.einsum("kji,kj->ki", jacobians, by_control).reshape(-1) - self._prior @ delta
+        return value, self._turns.gradient(delta, spline, self._warp.edges_ns, by_edge)
 
     def hessian(self, delta: FloatArray) -> FloatArray:
         """Return a model (3 M, 3 M) of the Hessian: what comes from the events' own second derivatives and the prior.
@@ -136,28 +132,13 @@ class WindowObjective:
         rotations = self._warp.rotations(spline)
         self._render(rotations)
         frame_bar = self._adjoint_frame()
+        curved = curved_binning(self._binning)
         for axis, out in enumerate((self._products, self._points_bar)):
             self._direction[:, axis] = 1
             self._direction[:, 1 - axis] = 0
-            self._curved_binning().hvp(self._points, None, frame_bar, self._direction, out=out)
+            curved.hvp(self._points, None, frame_bar, self._direction, out=out)
         by_edge = self._warp.pullback_curvature(rotations, self._products, self._points_bar)
-        first, jacobians = spline.jacobians_at(self._warp.edges_ns)
-        size = len(spline)
-        blocks = np.zeros((size, size, 3, 3))
-        order = jacobians.shape[1]
-        for j in range(order):
-            for k in range(order):
-                part = np.einsum("eji,ejk,ekl->eil", jacobians[:, j], by_edge, jacobians[:, k])
-                np.add.at(blocks, (first + j, first + k), part)
-        free = blocks[self._first_free :, self._first_free :]
-        return np.asarray(free.transpose(0, 2, 1, 3).reshape(self._prior.shape) - self._prior, np.float64)
-
-    def _curved_binning(self) -> Binning:
-        """Return the binning, or one with a linear reconstruction where its own second derivatives vanish."""
-        kernel, reconstruction = self._binning.kernel, self._binning.reconstruction
-        if lacks_second_derivatives(kernel, reconstruction, None):
-            return Binning(self._binning.shape, kernel, "linear")
-        return self._binning
+        return self._turns.hessian(spline, self._warp.edges_ns, by_edge)
 
     def _render(self, rotations: SingleArray) -> None:
         """Write the blurred image of window and map."""
@@ -173,18 +154,8 @@ class WindowObjective:
         return self._region.frame_of(self._bar)
 
 
-def _chain(count: int, *, is_anchored: bool) -> FloatArray:
-    """Return the matrix (3 M, 3 M) of `sum_k |delta_k - delta_{k-1}|^2`; an anchored chain starts from a fixed zero."""
-    steps = np.eye(count) - np.eye(count, k=-1)
-    if not is_anchored:
-        steps[0] = 0
-    return np.asarray(np.kron(steps.T @ steps, np.eye(3)), np.float64)
-
-
-def _to_controls(spline: RotationSpline, jacobians: SplineJacobians, by_edge: FloatArray) -> FloatArray:
-    """`sum_e J_k(e)^T g_e` (K, 3): the gradient for left turns of the control rotations."""
-    gradient = np.zeros((len(spline), 3))
-    for j in range(jacobians.jacobians.shape[1]):
-        part = np.einsum("eji,ej->ei", jacobians.jacobians[:, j], by_edge)
-        np.add.at(gradient, jacobians.first + j, part)
-    return gradient
+def curved_binning(binning: Binning) -> Binning:
+    """Return the binning, or one with a linear reconstruction where its own second derivatives vanish."""
+    if lacks_second_derivatives(binning.kernel, binning.reconstruction, binning.surrogate):
+        return Binning(binning.shape, binning.kernel, "linear", backend=binning.backend)
+    return binning

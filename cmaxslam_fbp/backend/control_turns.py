@@ -1,0 +1,83 @@
+"""Turns of the control rotations of a window: the parameters of its adjustment, and their derivatives."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cmaxslam_fbp.geometry import so3
+from cmaxslam_fbp.trajectory.spline import RotationSpline
+
+FloatArray = npt.NDArray[np.float64]
+Times = npt.NDArray[np.int64]
+
+
+class ControlTurns:
+    """`delta` (3 M,) turns the free control rotations on the left, `R_k <- exp(delta_k) R_k`, at a price.
+
+    The price `lambda/2 sum_k |delta_k - delta_{k-1}|^2` holds on to the motion from one control rotation to the next
+    that the start has; the turn of a control rotation that is not free is zero.
+
+    Parameters
+    ----------
+    spline : the trajectory at `delta = 0`
+    first_free : index of the first free control rotation; all after it are free
+    prior : `lambda`
+    """
+
+    def __init__(self, spline: RotationSpline, first_free: int, prior: float) -> None:
+        self._spline, self._first_free = spline, first_free
+        self._prior = prior * _chain(len(spline) - first_free, is_anchored=first_free > 0)
+
+    @property
+    def parameters(self) -> int:
+        """The length of `delta`."""
+        return len(self._prior)
+
+    def spline_at(self, delta: FloatArray) -> RotationSpline:
+        """Return the trajectory of a `delta`."""
+        return self._spline.with_perturbation(self._first_free, delta.reshape(-1, 3))
+
+    def price(self, delta: FloatArray) -> float:
+        """Return the price of a `delta`."""
+        return 0.5 * float(delta @ self._prior @ delta)
+
+    def gradient(self, delta: FloatArray, spline: RotationSpline, t_ns: Times, by_time: FloatArray) -> FloatArray:
+        """Return the gradient (3 M,) from that for left turns of the trajectory at times, less that of the price.
+
+        `sum_n J_k(t_n)^T g_n` is the gradient for left turns of control rotation `k`; that for its `delta_k` follows
+        from `exp(delta + d) = exp(J_l(delta) d) exp(delta)`.
+
+        Parameters
+        ----------
+        delta : (3 M,)
+        spline : the trajectory of `delta`
+        t_ns : (T,) times
+        by_time : (T, 3) gradients `g_n` for the turns `exp(phi_n) R(t_n)`
+        """
+        first, jacobians = spline.jacobians_at(t_ns)
+        by_control = np.zeros((len(spline), 3))
+        for j in range(jacobians.shape[1]):
+            np.add.at(by_control, first + j, np.einsum("tji,tj->ti", jacobians[:, j], by_time))
+        turns = so3.left_jacobian(delta.reshape(-1, 3))
+        by_delta = np.einsum("kji,kj->ki", turns, by_control[self._first_free :])
+        return np.asarray(by_delta.reshape(-1) - self._prior @ delta, np.float64)
+
+    def hessian(self, spline: RotationSpline, t_ns: Times, by_time: FloatArray) -> FloatArray:
+        """Return `sum_n J_j(t_n)^T C_n J_k(t_n)` (3 M, 3 M) less the price's, for curvatures `C_n` (T, 3, 3)."""
+        first, jacobians = spline.jacobians_at(t_ns)
+        blocks = np.zeros((len(spline), len(spline), 3, 3))
+        for j in range(jacobians.shape[1]):
+            for k in range(jacobians.shape[1]):
+                part = np.einsum("tji,tjk,tkl->til", jacobians[:, j], by_time, jacobians[:, k])
+                np.add.at(blocks, (first + j, first + k), part)
+        free = blocks[self._first_free :, self._first_free :]
+        return np.asarray(free.transpose(0, 2, 1, 3).reshape(self._prior.shape) - self._prior, np.float64)
+
+
+def _chain(count: int, *, is_anchored: bool) -> FloatArray:
+    """Return the matrix (3 M, 3 M) of `sum_k |delta_k - delta_{k-1}|^2`; an anchored chain starts from a fixed zero."""
+    steps = np.eye(count) - np.eye(count, k=-1)
+    if not is_anchored:
+        steps[0] = 0
+    return np.asarray(np.kron(steps.T @ steps, np.eye(3)), np.float64)
