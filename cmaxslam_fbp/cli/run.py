@@ -56,6 +56,7 @@ def run(
     from cmaxslam_fbp.io.run_folder import RunFolder
     from cmaxslam_fbp.pipeline import Slam
     from cmaxslam_fbp.pipeline.output import write_result
+    from cmaxslam_fbp.pipeline.warm_up import warm_up
 
     flags = recording_flags(
         events_topic=events_topic, poses_topic=poses_topic, calibration=calibration, sensor_size=sensor_size
@@ -64,6 +65,9 @@ def run(
     recording = open_configured(path, resolved)
     recording.require_camera()
     folder = RunFolder.create(out or RunFolder.default_path(path), overwrite=overwrite)
+    compile_s = warm_up(resolved, recording.require_camera())
+    if compile_s > 3 and not quiet:
+        typer.echo(f"compiled the kernels in {compile_s:.0f} s; they are kept for the next run", err=True)
     with slam_progress(quiet=quiet, total_s=duration) as on_step:
         result = Slam(resolved).run(recording, start_s=start, duration_s=duration, refine=refine, on_step=on_step)
     write_result(folder, result, resolved, path, ["cmaxslam-fbp", *sys.argv[1:]])

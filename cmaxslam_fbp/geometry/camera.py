@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -92,28 +93,35 @@ class Camera:
         return np.asarray(normalised, np.float64).reshape(-1, 2)
 
     def undistorted_pixels(self) -> FloatArray:
-        """Return the normalised-plane point (height, width, 2) of every pixel of the sensor.
+        """Return the normalised-plane point (height, width, 2) of every pixel of the sensor; not to be written to.
 
         Raises where the distortion cannot be inverted over the whole sensor: such coefficients are wrong.
         """
-        rows, columns = np.mgrid[: self.height, : self.width]
-        pixels = np.stack([columns, rows], axis=-1).reshape(-1, 2).astype(np.float64)
-        points = self.undistort(pixels)
-        returned = self.project(np.column_stack([points, np.ones(len(points))]))
-        error_px = np.linalg.norm(returned - pixels, axis=1)
-        if not (error_px < _ROUND_TRIP_PX).all():
-            worst = pixels[np.argmax(np.nan_to_num(error_px, nan=np.inf))].astype(int)
-            raise CalibrationError(
-                f"the distortion {self.distortion} cannot be inverted at pixel ({worst[0]}, {worst[1]}): "
-                f"check the coefficients, their order and the sensor size {self.width} x {self.height}"
-            )
-        return points.reshape(self.height, self.width, 2)
+        return _undistorted_pixels(self)
 
     def bearings(self) -> FloatArray:
         """Return the unit direction (height, width, 3) that every pixel of the sensor sees."""
         points = self.undistorted_pixels()
         rays = np.concatenate([points, np.ones((*points.shape[:2], 1))], axis=-1)
         return rays / np.linalg.norm(rays, axis=-1, keepdims=True)
+
+
+@lru_cache(maxsize=8)
+def _undistorted_pixels(camera: Camera) -> FloatArray:
+    """Invert the distortion at every pixel, once per camera."""
+    rows, columns = np.mgrid[: camera.height, : camera.width]
+    pixels = np.stack([columns, rows], axis=-1).reshape(-1, 2).astype(np.float64)
+    points = camera.undistort(pixels)
+    returned = camera.project(np.column_stack([points, np.ones(len(points))]))
+    error_px = np.linalg.norm(returned - pixels, axis=1)
+    if not (error_px < _ROUND_TRIP_PX).all():
+        worst = pixels[np.argmax(np.nan_to_num(error_px, nan=np.inf))].astype(int)
+        raise CalibrationError(
+            f"the distortion {camera.distortion} cannot be inverted at pixel ({worst[0]}, {worst[1]}): "
+            f"check the coefficients, their order and the sensor size {camera.width} x {camera.height}"
+        )
+    points.setflags(write=False)
+    return points.reshape(camera.height, camera.width, 2)
 
 
 def davis240c() -> Camera:
