@@ -10,6 +10,7 @@ from cmaxslam_fbp import __version__
 from cmaxslam_fbp.cli.compare import compare
 from cmaxslam_fbp.cli.config import config_app
 from cmaxslam_fbp.cli.convert import convert
+from cmaxslam_fbp.cli.doctor import doctor
 from cmaxslam_fbp.cli.evaluate import evaluate
 from cmaxslam_fbp.cli.info import info
 from cmaxslam_fbp.cli.report import report
@@ -53,4 +54,5 @@ app.command()(evaluate)
 app.command()(report)
 app.command()(view)
 app.command()(compare)
+app.command()(doctor)
 app.add_typer(config_app, name="config")

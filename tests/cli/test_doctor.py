@@ -1,0 +1,40 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+def examine(*arguments, path=None):
+    environment = {**os.environ, "PYTHONPATH": str(path)} if path else None
+    return subprocess.run(
+        [sys.executable, "-m", "cmaxslam_fbp", "doctor", *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+
+
+def test_a_working_installation_is_healthy_and_tells_its_speed():
+    done = examine("--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert found["healthy"]
+    values = {check["name"]: check["value"] for check in found["checks"]}
+    for name in ("python", "numpy", "numba", "scipy", "opencv", "rosbags", "torch", "open3d", "numba cache"):
+        assert values[name]
+    assert "Mev/s" in values["self-test"]
+    assert "np.bincount" in values["calibration"]
+    assert float(values["accuracy"].split()[0]) < 2
+
+
+@pytest.mark.parametrize("module", ["rosbags", "cv2"])
+def test_a_broken_library_is_named_and_exits_with_1(tmp_path, module):
+    (tmp_path / f"{module}.py").write_text("raise ImportError('libGL.so.1: no such file')\n")
+    done = examine("--no-self-test", path=tmp_path)
+    assert done.returncode == 1
+    (line,) = (line for line in done.stdout.splitlines() if "broken" in line)
+    assert "libGL.so.1" in line
+    assert "Traceback" not in done.stderr
