@@ -46,3 +46,16 @@ def assert_same_events():
             np.testing.assert_array_equal(getattr(actual, name), getattr(expected, name), err_msg=name)
 
     return check
+
+
+@pytest.fixture(scope="session")
+def simulated_bag(tmp_path_factory):
+    """Two seconds of a camera that turns among shapes, with exact ground truth, as an ECD bag."""
+    from cmaxslam_fbp.io.writing import write_recording
+    from cmaxslam_fbp.simulation import Simulation, SimulationSettings
+
+    path = tmp_path_factory.mktemp("simulated") / "shapes.bag"
+    settings = SimulationSettings(scene="shapes", duration_s=2.05, peak_speed_deg_s=200.0, seed=3)
+    simulation = Simulation(settings)
+    write_recording(simulation, simulation.chunks(), path)
+    return path

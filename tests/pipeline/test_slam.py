@@ -1,0 +1,136 @@
+import threading
+
+import numpy as np
+import pytest
+
+from cmaxslam_fbp import Slam, load_config, open_recording
+from cmaxslam_fbp.errors import CalibrationError, RecordingError
+from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.evaluation import evaluate
+from cmaxslam_fbp.frontend.estimator import VelocityEstimator
+from cmaxslam_fbp.geometry.camera import davis240c
+from cmaxslam_fbp.pipeline.feed import Feed
+from cmaxslam_fbp.pipeline.warm_up import warm_up
+
+
+@pytest.fixture(scope="module")
+def result(simulated_bag):
+    return Slam().run(open_recording(simulated_bag))
+
+
+def test_the_trajectory_is_that_of_the_camera(result, simulated_bag):
+    truth = open_recording(simulated_bag).ground_truth
+    figures = evaluate(result.trajectory(), truth)
+    assert figures.absolute_best_fit_rms_deg < 0.2
+    assert figures.relative_rms_deg_s["0.1"] < 2.5
+    assert figures.overlap_of_ground_truth > 0.98
+    assert result.evaluation.absolute_best_fit_rms_deg == pytest.approx(figures.absolute_best_fit_rms_deg)
+    assert result.lost_windows == 0
+
+
+def test_the_first_orientation_is_the_identity(result):
+    assert np.degrees(result.trajectory().rotations[0].magnitude()) < 0.5
+
+
+def test_every_event_counts_up_to_the_last_incomplete_window(result, simulated_bag):
+    recording = open_recording(simulated_bag)
+    count = sum(len(events) for events in recording.chunks())
+    last_ns = max(int(events.t_ns[-1]) for events in recording.chunks())
+    assert result.events == count
+    assert result.end_ns == last_ns
+    assert result.windows[-1].end_ns > last_ns  # the last window is longer than its events
+    assert result.trajectory().end_ns > last_ns - 5_000_001
+
+
+def test_the_map_is_sharper_along_the_estimate_than_along_a_wrong_trajectory(result):
+    """The map of a good trajectory has its events on few pixels."""
+    panorama = result.panorama
+    assert panorama.shape == (512, 1024)
+    assert panorama.min() >= 0
+    assert (panorama > 0).sum() < 0.25 * panorama.size
+    strongest = np.sort(panorama.ravel())[::-1]
+    assert strongest[: panorama.size // 50].sum() > 0.5 * strongest.sum()
+
+
+def test_the_same_input_gives_the_same_bits(result, simulated_bag):
+    again = Slam().run(open_recording(simulated_bag))
+    np.testing.assert_array_equal(again.spline.quaternions_xyzw, result.spline.quaternions_xyzw)
+    np.testing.assert_array_equal(again.panorama, result.panorama)
+    for a, b in zip(again.velocities, result.velocities, strict=True):
+        np.testing.assert_array_equal(a.velocity, b.velocity)
+
+
+def test_a_range_of_the_recording_is_processed_alone(simulated_bag):
+    recording = open_recording(simulated_bag)
+    part = Slam().run(recording, start_s=0.5, duration_s=0.6)
+    assert part.start_ns >= recording.start_ns + 500_000_000
+    assert part.end_ns < recording.start_ns + 1_100_000_000
+    assert part.evaluation.duration_s == pytest.approx(0.6, abs=0.02)
+
+
+def test_refinement_does_not_make_it_worse(result, simulated_bag):
+    refined = Slam().run(open_recording(simulated_bag), refine=True)
+    assert 1 <= len(refined.refinements) <= 4
+    assert refined.evaluation.absolute_best_fit_rms_deg < 1.1 * result.evaluation.absolute_best_fit_rms_deg
+
+
+def test_the_baseline_preset_runs_on_the_same_recording_and_ours_is_better(result, simulated_bag):
+    baseline = Slam(load_config(["cmax_slam", "ecd/shapes_rotation"])).run(open_recording(simulated_bag))
+    assert baseline.evaluation.absolute_best_fit_rms_deg < 3.0
+    assert result.evaluation.absolute_best_fit_rms_deg < baseline.evaluation.absolute_best_fit_rms_deg
+    assert result.evaluation.relative_rms_deg_s["0.1"] < baseline.evaluation.relative_rms_deg_s["0.1"]
+
+
+def test_an_interruption_keeps_what_there_is(simulated_bag):
+    def stop(step):
+        if step.recording_s > 0.5:
+            raise KeyboardInterrupt
+
+    result = Slam().run(open_recording(simulated_bag), on_step=stop)
+    assert result.interrupted
+    assert 0.5 < result.duration_s < 1.5
+    assert any("interrupted" in warning for warning in result.warnings)
+    assert result.evaluation.absolute_best_fit_rms_deg < 0.5
+    assert not [thread for thread in threading.enumerate() if thread.name == "frontend"]
+
+
+def test_a_recording_without_calibration_or_motion_is_refused(tmp_path):
+    n = 50
+    np.savez(tmp_path / "a.npz", t_ns=np.arange(n) * 1000, x=np.ones(n, int), y=np.ones(n, int), p=np.ones(n, int),
+             width=240, height=180)  # fmt: skip
+    with pytest.raises(CalibrationError, match="no calibration"):
+        Slam().run(open_recording(tmp_path / "a.npz"))
+    (tmp_path / "calib.txt").write_text("199 198 132 110 0 0 0 0 0\n")
+    with pytest.raises(RecordingError, match="no packet of events gave a velocity"):
+        Slam().run(open_recording(tmp_path / "a.npz", calibration=tmp_path / "calib.txt"))
+
+
+def test_an_error_while_reading_reaches_the_caller_and_ends_the_thread(make_events):
+    def chunks():
+        yield make_events(3000)
+        raise RecordingError("the file ends here")
+
+    with (
+        pytest.raises(RecordingError, match="the file ends here"),
+        Feed(chunks(), VelocityEstimator(davis240c())) as feed,
+    ):
+        list(feed.chunks())
+    assert not [thread for thread in threading.enumerate() if thread.name == "frontend"]
+
+
+def test_a_feed_that_is_left_early_stops_its_thread(make_events):
+    def endless():
+        k = 0
+        while True:
+            yield make_events(20_000, seed=k, start_ns=k * 50_000_000)
+            k += 1
+
+    with Feed(endless(), VelocityEstimator(davis240c())) as feed:
+        first = next(feed.chunks())
+    assert isinstance(first, Events)
+    assert not [thread for thread in threading.enumerate() if thread.name == "frontend"]
+
+
+@pytest.mark.parametrize("names", [[], ["cmax_slam"]])
+def test_the_warm_up_runs_with_every_preset(names):
+    assert warm_up(load_config(names), davis240c()) > 0
