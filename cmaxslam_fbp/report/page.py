@@ -18,6 +18,7 @@ import numpy.typing as npt
 from cmaxslam_fbp.io.run_folder import RunFolder
 from cmaxslam_fbp.report.decimation import even_indices
 from cmaxslam_fbp.report.map_picture import draw_map
+from cmaxslam_fbp.report.map_view import used_part
 from cmaxslam_fbp.report.packet_pictures import AFTER, BEFORE
 from cmaxslam_fbp.report.page_charts import lost_ranges_s, make_charts
 from cmaxslam_fbp.report.page_tables import error_rows, html_table, key_figures, repeat_command, run_rows, verdict
@@ -92,11 +93,9 @@ def _page_data(files: RunFiles) -> dict[str, Any]:
 
 def _used_part(panorama: npt.NDArray[np.float32]) -> list[float]:
     """Return left, top, right and bottom of the part of the map that has events, as fractions of its size."""
-    rows, columns = np.flatnonzero((panorama > 0).any(axis=1)), np.flatnonzero((panorama > 0).any(axis=0))
-    if len(rows) == 0:
-        return [0.0, 0.0, 1.0, 1.0]
     height, width = panorama.shape
-    edges = columns[0] / width, rows[0] / height, (columns[-1] + 1) / width, (rows[-1] + 1) / height
+    left, top, right, bottom = used_part(panorama, margin=0)
+    edges = left / width, top / height, right / width, bottom / height
     return [round(float(edge), 4) for edge in edges]
 
 
