@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from cmaxslam_fbp.backend.tracking import TrackingMonitor, correlation
+
+random = np.random.default_rng(0)
+WINDOW = random.poisson(1.0, (20, 30)).astype(np.float32)
+MAP = (WINDOW + random.poisson(1.0, (20, 30))).astype(np.float32)
+ALL = np.ones((20, 30), bool)
+
+
+def test_the_correlation_is_the_coefficient_over_the_pixels_that_were_seen():
+    seen = random.random((20, 30)) < 0.6
+    assert correlation(WINDOW, MAP, ALL) == pytest.approx(np.corrcoef(WINDOW.ravel(), MAP.ravel())[0, 1])
+    assert correlation(WINDOW, MAP, seen) == pytest.approx(np.corrcoef(WINDOW[seen], MAP[seen])[0, 1])
+    assert correlation(WINDOW, 3 * WINDOW + 2, ALL) == pytest.approx(1)
+    assert correlation(WINDOW, -WINDOW, ALL) == pytest.approx(-1)
+
+
+def test_most_of_a_window_without_a_map_means_no_answer():
+    left = np.zeros_like(ALL)
+    left[:, :6] = True
+    assert correlation(WINDOW, MAP, left) is None
+    left[:, :15] = True
+    assert correlation(WINDOW, MAP, left) is not None
+    assert correlation(WINDOW, MAP, ~ALL) is None
+
+
+def test_images_that_say_nothing_have_no_correlation():
+    assert correlation(np.zeros_like(WINDOW), MAP, ALL) is None
+    assert correlation(WINDOW, np.ones_like(MAP), ALL) is None
+
+
+@pytest.fixture
+def monitor():
+    monitor = TrackingMonitor(0.5, 0.2)
+    for match in (0.70, 0.80, 0.75, 0.85, 0.80):
+        monitor.accept(match)
+    return monitor
+
+
+def test_nothing_is_lost_before_there_is_a_usual_match():
+    monitor = TrackingMonitor(0.5, 0.2)
+    for _ in range(5):
+        assert not monitor.is_lost(-1.0, 3.0)
+        monitor.accept(0.8)
+    assert monitor.is_lost(0.39, 0.0)
+
+
+def test_a_match_below_its_part_of_the_usual_one_is_lost(monitor):
+    assert monitor.is_lost(0.399, 0.0)
+    assert not monitor.is_lost(0.401, 0.0)
+
+
+def test_a_turn_that_is_too_large_is_lost_however_well_it_matches(monitor):
+    assert monitor.is_lost(0.9, 0.201)
+    assert monitor.is_lost(None, 0.201)
+    assert not monitor.is_lost(0.9, 0.199)
+
+
+def test_where_there_is_no_map_there_is_no_verdict(monitor):
+    assert not monitor.is_lost(None, 0.0)
+    monitor.accept(None)
+    assert monitor.is_lost(0.399, 0.0)
+
+
+def test_the_usual_match_follows_the_latest_windows(monitor):
+    for _ in range(40):
+        monitor.accept(0.3)
+    assert not monitor.is_lost(0.2, 0.0)
+    assert monitor.is_lost(0.1, 0.0)
