@@ -106,7 +106,7 @@ class BackendConfig(Section):
     """Length of the sliding window: a multiple of the time between knots."""
     stride_s: Annotated[float, Field(gt=0)] = 0.1
     """By how much the window moves: a multiple of the time between knots."""
-    knot_s: Annotated[float, Field(gt=0)] = 0.05
+    knot_s: Annotated[float, Field(gt=0)] = 0.025
     """Time between the knots of the trajectory."""
     spline: Literal["linear", "cubic"] = "cubic"
     """Kind of the trajectory."""
@@ -128,7 +128,7 @@ class BackendConfig(Section):
     """No control rotation is turned by more in one step."""
     max_evaluations: Annotated[int, Field(ge=2)] = 30
     """Evaluations of score and gradient per window."""
-    prior_events: Annotated[float, Field(ge=0)] = 10.0
+    prior_events: Annotated[float, Field(ge=0)] = 30.0
     """Weight of the frontend's motion between control rotations, as a number of events that speak for it."""
     burst_s: Annotated[float, Field(ge=0)] = 0.008
     """Keep only events that are the first of their pixel and polarity for this long: later ones lag. 0 keeps all."""

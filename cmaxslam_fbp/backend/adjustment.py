@@ -97,6 +97,7 @@ class Adjuster:
         known: SingleArray,
         whole_density: float | None,
         *,
+        held: int = 0,
         blur_sigma_px: float | None = None,
     ) -> Adjusted:
         """Maximise the contrast of the window with the map.
@@ -107,6 +108,7 @@ class Adjuster:
         region : the part of the panorama that they touch
         spline : the window's trajectory to start from; from control rotation `first_free` on it is adjusted
         known : (rows, columns) float32, the map on the region
+        held : number of control rotations at the spline's end that are not adjusted
         whole_density : event density of the whole map, or None to take that of the region
         blur_sigma_px : instead of the configured blur
         """
@@ -114,7 +116,7 @@ class Adjuster:
         density = event_density(known) if whole_density is None else whole_density
         alpha = event_density(image) / density if density > 0 else 0.0
         sigma_px = self._config.blur_sigma_px if blur_sigma_px is None else blur_sigma_px
-        objective = self._objective(spline, first_free, warp, region, known * np.float32(alpha), sigma_px)
+        objective = self._objective(spline, first_free, held, warp, region, known * np.float32(alpha), sigma_px)
         start = np.zeros(objective.parameters)
         solution = self._solver.maximise(objective, start, unit=1 / self.projection.focal_px)
         return Adjusted(objective.spline_at(solution.value), solution, region, objective.window_image(solution.value))
@@ -123,6 +125,7 @@ class Adjuster:
         self,
         spline: RotationSpline,
         first_free: int,
+        held: int,
         warp: PanoramicWarp,
         region: Region,
         map_image: SingleArray,
@@ -133,8 +136,8 @@ class Adjuster:
         if self._config.backend == "torch":
             from cmaxslam_fbp.backend.torch_window_objective import TorchWindowObjective
 
-            return TorchWindowObjective(*window, sigma_px, self._score, self._prior, self._config.device)
-        return WindowObjective(*window, self._blur(region, sigma_px), self._score, self._prior, self._workspace)
+            return TorchWindowObjective(*window, sigma_px, self._score, self._prior, self._config.device, held)
+        return WindowObjective(*window, self._blur(region, sigma_px), self._score, self._prior, self._workspace, held)
 
     def _binning(self, region: Region, backend: str = "numba") -> Binning:
         key = (region.frame_shape, backend)

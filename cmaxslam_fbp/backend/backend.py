@@ -169,7 +169,9 @@ class Backend:
             known = np.maximum(region.cut_out(self.map.image) - self._adjuster.image_of(warp, old, region), 0)
             free = 0 if first == 0 else self._fixed
             whole = event_density(self.map.image) if self._config.map_weight == "whole" else None
-            adjusted = self._adjuster.adjust(warp, region, part, free, known, whole)
+            # What follows the window is known already: the control rotations beyond its end stay.
+            held = 0 if window.is_last else self._order - 2
+            adjusted = self._adjuster.adjust(warp, region, part, free, known, whole, held=held)
             turn = _turn_at(window.next_ns, part, adjusted.spline)
             if turn > np.radians(self._config.lost_step_deg):
                 yield 0.0

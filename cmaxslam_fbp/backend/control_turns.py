@@ -21,13 +21,15 @@ class ControlTurns:
     Parameters
     ----------
     spline : the trajectory at `delta = 0`
-    first_free : index of the first free control rotation; all after it are free
+    first_free : index of the first free control rotation
     prior : `lambda`
+    held : number of control rotations at the end that are not free
     """
 
-    def __init__(self, spline: RotationSpline, first_free: int, prior: float) -> None:
+    def __init__(self, spline: RotationSpline, first_free: int, prior: float, held: int = 0) -> None:
         self._spline, self._first_free = spline, first_free
-        self._prior = prior * _chain(len(spline) - first_free, is_anchored=first_free > 0)
+        self._free = slice(first_free, len(spline) - held)
+        self._prior = prior * _chain(len(spline) - held - first_free, is_anchored=first_free > 0)
 
     @property
     def parameters(self) -> int:
@@ -60,7 +62,7 @@ class ControlTurns:
         for j in range(jacobians.shape[1]):
             np.add.at(by_control, first + j, np.einsum("tji,tj->ti", jacobians[:, j], by_time))
         turns = so3.left_jacobian(delta.reshape(-1, 3))
-        by_delta = np.einsum("kji,kj->ki", turns, by_control[self._first_free :])
+        by_delta = np.einsum("kji,kj->ki", turns, by_control[self._free])
         return np.asarray(by_delta.reshape(-1) - self._prior @ delta, np.float64)
 
     def hessian(self, spline: RotationSpline, t_ns: Times, by_time: FloatArray) -> FloatArray:
@@ -71,7 +73,7 @@ class ControlTurns:
             for k in range(jacobians.shape[1]):
                 part = np.einsum("tji,tjk,tkl->til", jacobians[:, j], by_time, jacobians[:, k])
                 np.add.at(blocks, (first + j, first + k), part)
-        free = blocks[self._first_free :, self._first_free :]
+        free = blocks[self._free, self._free]
         return np.asarray(free.transpose(0, 2, 1, 3).reshape(self._prior.shape) - self._prior, np.float64)
 
 

@@ -31,7 +31,7 @@ class TorchWindowObjective:
 
     Parameters
     ----------
-    spline, first_free, warp, region, score, prior : as in `WindowObjective`
+    spline, first_free, warp, region, score, prior, held : as in `WindowObjective`
     binning : on the region's frame, with the torch backend
     map_image : (rows, columns) float32, `alpha I_G`
     blur_sigma_px : standard deviation of the Gaussian blur
@@ -50,13 +50,14 @@ class TorchWindowObjective:
         score: Score,
         prior: float,
         device: str,
+        held: int = 0,
     ) -> None:
         self._torch = torch_module()
         try:
             place = self._torch.empty(0, device=device).device
         except (RuntimeError, AssertionError) as error:
             raise ConfigError(f"the device '{device}' cannot be used: {str(error).splitlines()[0]}") from None
-        self._turns = ControlTurns(spline, first_free, prior)
+        self._turns = ControlTurns(spline, first_free, prior, held)
         self._warp, self._tensors = warp, TensorPanoramicWarp(warp, place)
         self._region, self._binning = region, binning
         self._map, self._sigma_px, self._score = self._torch.as_tensor(map_image, device=place), blur_sigma_px, score

@@ -54,7 +54,7 @@ class WindowObjective:
     Parameters
     ----------
     spline : the trajectory of the window at `delta = 0`
-    first_free : index of the first free control rotation; all after it are free
+    first_free, held : index of the first free control rotation, and number of those at the end that are not free
     warp : the events
     region : the part of the panorama
     binning : on the region's frame
@@ -76,9 +76,10 @@ class WindowObjective:
         score: Score,
         prior: float,
         workspace: Workspace,
+        held: int = 0,
     ) -> None:
         workspace.reserve(len(warp))
-        self._turns = ControlTurns(spline, first_free, prior)
+        self._turns = ControlTurns(spline, first_free, prior, held)
         self._warp, self._region, self._binning = warp, region, binning
         self._map, self._blur, self._score = map_image, blur, score
         self._points, self._points_bar = workspace.points[: len(warp)], workspace.points_bar[: len(warp)]
