@@ -91,6 +91,14 @@ def test_newton_corrects_a_wrong_hessian_along_its_steps():
     np.testing.assert_allclose(solution.hessian @ (after - before), gradient_after - gradient_before, rtol=1e-9)
 
 
+def test_newton_adds_its_last_step_without_an_evaluation():
+    start = TOP + 0.005
+    solution = Newton(tolerance_bins=0.01).maximise(Hill(), start, hessian=-Hill.A)
+    assert solution.evaluations == 1
+    np.testing.assert_array_equal(solution.evaluated, start)
+    np.testing.assert_allclose(solution.value, TOP, atol=1e-5)
+
+
 def test_newton_leaves_a_place_where_the_score_is_convex():
     start = TOP + np.array([0, 0, 8.0])
     assert np.linalg.eigvalsh(Hill().hessian(start)).max() > 0

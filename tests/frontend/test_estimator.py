@@ -101,12 +101,12 @@ def test_at_a_fixed_rate_there_is_an_estimate_every_interval(shapes):
 
 
 def test_errors_are_as_large_as_the_covariance_says(boxes, shapes):
-    for recording, count in ((boxes, 20_000), (shapes, 10_000)):
+    for recording, count in ((boxes, 20_000), (shapes, 10_000), (shapes, 20_000)):
         estimates = run(recording, events_per_packet=count)
         errors = np.radians(recording.errors_deg_s(estimates))
         normalised = [d @ np.linalg.solve(e.covariance, d) / 3 for e, d in zip(estimates, errors, strict=True)]
         assert 0.15 < np.median(normalised) < 4
-        assert 0.2 < np.mean(normalised) < 6
+        assert 0.3 < np.mean(normalised) < 3
     e = estimates[-1]
     np.testing.assert_allclose(e.standard_deviations**2, np.diag(e.covariance))
 
@@ -134,20 +134,6 @@ def test_a_reset_estimator_forgets_what_it_saw(boxes):
     again = list(estimator.run([boxes.events[:60_000]]))
     for a, b in zip(first, again, strict=True):
         np.testing.assert_array_equal(a.velocity, b.velocity)
-
-
-def test_a_wrong_prediction_is_recovered_from(boxes):
-    """A velocity of the wrong sign, far from the next one: the search finds the way back."""
-    packets = list(VelocityEstimator(boxes.camera, BY_COUNT).packets([boxes.events[-400_000:]]))
-    packet = max(packets, key=lambda p: np.linalg.norm(boxes.true_velocities(p.t_ns)))
-    expected = VelocityEstimator(boxes.camera, BY_COUNT).estimate(packet)
-    estimator = VelocityEstimator(boxes.camera, BY_COUNT)
-    unit = 1 / (100 * 0.5e-9 * (packet.events.t_ns[-1] - packet.events.t_ns[0]))
-    for direction in np.eye(3):
-        estimator.reset()
-        estimator._prediction.add(packet.t_ns - 5_000_000, -expected.velocity * -1 + 6 * unit * direction)
-        found = estimator.estimate(packet)
-        np.testing.assert_allclose(np.degrees(found.velocity), np.degrees(expected.velocity), atol=3)
 
 
 def test_signed_polarity_and_filters_come_from_the_configuration(boxes):
