@@ -152,6 +152,7 @@ class Backend:
     def readjust(self, windows: Iterable[Window]) -> Iterator[float]:
         """Adjust windows that have been committed once more, each against the map without its own events.
 
+        A window is turned only if it then matches the rest of the map better: one of a few noisy events stays.
         Yields by how much each window has turned, in radians, where the next one starts.
         """
         before = self._require_spline()
@@ -166,14 +167,17 @@ class Backend:
             part, old = spline.part(first, count), before.part(first, count)
             warp = self._adjuster.warp(window.events, window.start_ns, window.end_ns)
             region = self._adjuster.region_of(warp, part)
-            known = np.maximum(region.cut_out(self.map.image) - self._adjuster.image_of(warp, old, region), 0)
-            free = 0 if first == 0 else self._fixed
+            image = self._adjuster.image_of(warp, old, region)
+            known = np.maximum(region.cut_out(self.map.image) - image, 0)
             whole = event_density(self.map.image) if self._config.map_weight == "whole" else None
             # What follows the window is known already: the control rotations beyond its end stay.
             held = 0 if window.is_last else self._order - 2
-            adjusted = self._adjuster.adjust(warp, region, part, free, known, whole, held=held)
+            adjusted = self._adjuster.adjust(warp, region, part, self._fixed, known, whole, held=held)
             turn = _turn_at(window.next_ns, part, adjusted.spline)
-            if turn > np.radians(self._config.lost_step_deg):
+            everywhere = np.ones(region.shape, np.bool_)
+            before_match, match = (correlation(one, known, everywhere) for one in (image, adjusted.image))
+            is_better = before_match is None or (match is not None and match > before_match)
+            if not is_better or turn > np.radians(self._config.lost_step_deg):
                 yield 0.0
                 continue
             self.spline = _with_part(spline, first, adjusted.spline)
