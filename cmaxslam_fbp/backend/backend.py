@@ -92,7 +92,12 @@ class Backend:
             length_s = (window.next_ns - self._beginning[0].start_ns) / NS_PER_S
             if length_s >= self._config.bootstrap_s or window.is_last:
                 # Only windows all of whose events are in the map can be taken out of it.
-                known = [early for early in self._beginning if early.end_ns <= window.next_ns]
+                lost_ns = [report.start_ns for report in self.reports if report.tracking is Tracking.LOST]
+                known = [
+                    early
+                    for early in self._beginning
+                    if early.end_ns <= window.next_ns and not any(early.start_ns <= t < early.end_ns for t in lost_ns)
+                ]
                 self._beginning = None
                 for _ in self.readjust(known):
                     pass

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,7 +18,7 @@ def events_at(times):
 
 def cut(events, places):
     bounds = [0, *sorted(min(place, len(events)) for place in places), len(events)]
-    return [events[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [events[a:b] for a, b in pairwise(bounds)]
 
 
 @given(

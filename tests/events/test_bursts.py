@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -33,7 +35,7 @@ def test_keeps_what_a_loop_keeps_however_the_stream_is_cut(rows, dead_ns, cuts):
     rows = sorted(rows, key=lambda row: row[0])
     bursts = BurstFilter(SIZE, dead_ns)
     bounds = [0, *sorted(cuts), len(rows)]
-    pieces = [bursts(events_of(rows[a:b])) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    pieces = [bursts(events_of(rows[a:b])) for a, b in pairwise(bounds)]
     kept = Events.concatenate(pieces)
     found = list(zip(kept.t_ns.tolist(), kept.x.tolist(), kept.y.tolist(), kept.p.tolist(), strict=True))
     assert found == first_of_bursts(rows, dead_ns)
@@ -60,6 +62,6 @@ def test_without_a_dead_time_all_events_pass_as_they_are():
     assert BurstFilter(SIZE, 0)(events) is events
 
 
-def test_the_first_event_of_a_pixel_passes_at_any_stamp(make_events):
+def test_the_first_event_of_a_pixel_passes_at_any_stamp():
     for start_ns in (0, -50, 1_468_941_032_000_000_000):
         assert len(BurstFilter(SIZE, 10)(events_of([(start_ns, 0, 0, 0)]))) == 1
