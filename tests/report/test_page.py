@@ -112,6 +112,31 @@ def test_the_slider_moves_the_field_of_view_and_the_theme_is_dark_where_wished(m
 
 
 @needs_browser
+def test_dragging_and_arrow_keys_look_around(make_run, tmp_path):
+    page = write_report(make_run())
+    drag = """
+    const canvas = document.getElementById("sphere-map"), point = (x) => ({pointerId: 1, clientX: x, clientY: 400});
+    canvas.setPointerCapture = () => {};
+    for (const [kind, x] of [["pointerdown", 200], ["pointermove", 300], ["pointerup", 300]])
+      canvas.dispatchEvent(new PointerEvent(kind, point(x)));"""
+    press = """
+    for (let i = 0; i < 3; i++)
+      document.getElementById("sphere").dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight"}));"""
+    columns = []
+    for number, act in enumerate((drag, press)):
+        changed = tmp_path / f"{number}.html"
+        script = f"setTimeout(() => {{ {act} }}, 1000);</script>\n</body>"
+        changed.write_text(page.read_text().replace("</script>\n</body>", script))
+        (tmp_path / str(number)).mkdir()
+        _, said, shot = open_page(changed, tmp_path / str(number))
+        assert said == []
+        sphere = cv2.imread(str(shot)).astype(int)[230:640, 30:600]
+        columns.append(np.flatnonzero((sphere[..., 2] - sphere[..., 0] > 150).any(axis=0)).mean())
+    # The scene follows the hand by 100 pixels to the right; the eye turns to the right by three times 30.
+    assert columns[0] - columns[1] == pytest.approx(190, abs=50)
+
+
+@needs_browser
 def test_a_phone_needs_no_scrolling_sideways(make_run, tmp_path):
     page = write_report(make_run())
     measure = "setTimeout(() => { document.title = document.documentElement.scrollWidth; }, 1500);"

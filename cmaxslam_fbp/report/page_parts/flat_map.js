@@ -53,9 +53,9 @@ class FlatMap {
     // A line that leaves the map at one side comes in at the other: it is cut there.
     const cut = (points) => points.flatMap((point, i) =>
       i && Math.abs(point[0] - points[i - 1][0]) > width / w / 2 ? [null, point] : [point]);
-    const now = indexAt(this.path.times, time), camera = this.path.matrixAt(time), here = rotate(camera, [0, 0, 1]);
-    strokeLine(context, cut(this.path.axes.map(place)), themeColor("path"), 1.1, 0.35);
-    strokeLine(context, cut([...this.path.axes.slice(0, now + 1), here].map(place)), themeColor("path"), 1.8, 0.9);
+    const camera = this.path.matrixAt(time), here = rotate(camera, [0, 0, 1]);
+    strokeLine(context, cut(this.path.axes.map(place)), themeColor("path"), 1.1, 0.3);
+    strokeLine(context, cut([...this.path.recent(time), here].map(place)), themeColor("path"), 1.8, 0.9);
     const border = this.fieldOfView.map((direction) => place(rotate(camera, direction)));
     if (border.length) {
       const line = cut([...border, border[0]]);

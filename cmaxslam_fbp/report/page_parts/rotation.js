@@ -44,11 +44,18 @@ function indexAt(times, t) {
   return low;
 }
 
+const TRAIL_S = 1.5;
+
 class Path {
   constructor(times, quaternions) {
     this.times = times;
     this.quaternions = quaternions;
     this.axes = times.map((_, i) => rotate(matrixOfQuaternion(...quaternions.slice(4 * i, 4 * i + 4)), [0, 0, 1]));
+  }
+
+  // Where the camera looked in the last seconds before a time.
+  recent(t) {
+    return this.axes.slice(indexAt(this.times, t - TRAIL_S), indexAt(this.times, t) + 1);
   }
 
   // R_wc at a time: the normalised mean of the neighbours, which are close to each other.

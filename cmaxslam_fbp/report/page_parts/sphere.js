@@ -126,11 +126,10 @@ class Sphere {
       const [x, y, z] = rotateBack(turn, direction);
       return z < nearest ? null : [width / 2 + (focal * x) / (z + back), height / 2 + (focal * y) / (z + back)];
     };
-    const now = indexAt(this.path.times, time);
-    strokeLine(context, this.path.axes.map(place), themeColor("path"), 1.2, 0.35);
+    strokeLine(context, this.path.axes.map(place), themeColor("path"), 1.2, 0.3);
     const camera = this.path.matrixAt(time);
     const here = rotate(camera, [0, 0, 1]);
-    strokeLine(context, [...this.path.axes.slice(0, now + 1), here].map(place), themeColor("path"), 2, 0.9);
+    strokeLine(context, [...this.path.recent(time), here].map(place), themeColor("path"), 2, 0.9);
     const border = this.fieldOfView.map((direction) => place(rotate(camera, direction)));
     if (border.length) {
       strokeLine(context, [...border, border[0]], themeColor("accent"), 2.2);
