@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
     from cmaxslam_fbp.pipeline import SlamResult
 
 
+class Compute(str, Enum):
+    """What computes."""
+
+    numba = "numba"
+    torch = "torch"
+
+
 def run(
     path: RecordingPath,
     out: Annotated[
@@ -37,6 +45,12 @@ def run(
     refine: Annotated[
         bool, typer.Option("--refine", help="Then adjust everything against the whole map, against drift.")
     ] = False,
+    backend: Annotated[
+        Compute | None, typer.Option("--backend", help="Compiled loops on the CPU, or Torch.", rich_help_panel="Torch")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option("--device", help="Torch device: cpu, cuda, ...", rich_help_panel="Torch")
+    ] = None,
     events_topic: EventsTopic = None,
     poses_topic: PosesTopic = None,
     calibration: Calibration = None,
@@ -61,6 +75,8 @@ def run(
     flags = recording_flags(
         events_topic=events_topic, poses_topic=poses_topic, calibration=calibration, sensor_size=sensor_size
     )
+    for stage in ("frontend", "backend"):
+        flags |= {f"{stage}.backend": None if backend is None else backend.value, f"{stage}.device": device}
     resolved = load_config(config or (), assignments or (), flags)
     recording = open_configured(path, resolved)
     recording.require_camera()
