@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,6 +27,8 @@ from cmaxslam_fbp.cli.options import (
 
 if TYPE_CHECKING:
     from cmaxslam_fbp.pipeline import SlamResult
+    from cmaxslam_fbp.pipeline.slam import OnStep, Step
+    from cmaxslam_fbp.report.map_video import MapVideo
 
 
 class Compute(str, Enum):
@@ -51,6 +54,9 @@ def run(
     device: Annotated[
         str | None, typer.Option("--device", help="Torch device: cpu, cuda, ...", rich_help_panel="Torch")
     ] = None,
+    video: Annotated[
+        Path | None, typer.Option("--video", metavar="FILE.mp4", help="Write a video of the map as it grows.")
+    ] = None,
     events_topic: EventsTopic = None,
     poses_topic: PosesTopic = None,
     calibration: Calibration = None,
@@ -62,8 +68,8 @@ def run(
 ) -> None:
     """Estimate the orientation over time and a panoramic map from a recording.
 
-    Writes trajectory.txt (TUM), angular_velocity.csv, panorama.png and .npy, run.json, config.yaml, and metrics.json
-    where the recording has reference poses.
+    Writes trajectory.txt (TUM), angular_velocity.csv, panorama.png and .npy, report.html, run.json, config.yaml, and
+    metrics.json where the recording has reference poses.
     """
     from cmaxslam_fbp.cli.progress import slam_progress
     from cmaxslam_fbp.config import load_config
@@ -71,6 +77,8 @@ def run(
     from cmaxslam_fbp.pipeline import Slam
     from cmaxslam_fbp.pipeline.output import write_result
     from cmaxslam_fbp.pipeline.warm_up import warm_up
+    from cmaxslam_fbp.report.map_video import MapVideo
+    from cmaxslam_fbp.report.reference import field_of_view
 
     flags = recording_flags(
         events_topic=events_topic, poses_topic=poses_topic, calibration=calibration, sensor_size=sensor_size
@@ -84,9 +92,12 @@ def run(
     compile_s = warm_up(resolved, recording.require_camera())
     if compile_s > 3 and not quiet:
         typer.echo(f"compiled the kernels in {compile_s:.0f} s; they are kept for the next run", err=True)
-    with slam_progress(quiet=quiet, total_s=duration) as on_step:
+    with ExitStack() as stack:
+        on_step = stack.enter_context(slam_progress(quiet=quiet, total_s=duration))
+        if video is not None:
+            on_step = _filmed(on_step, stack.enter_context(MapVideo(video, field_of_view(recording.require_camera()))))
         result = Slam(resolved).run(recording, start_s=start, duration_s=duration, refine=refine, on_step=on_step)
-    write_result(folder, result, resolved, path, ["cmaxslam-fbp", *sys.argv[1:]])
+    write_result(folder, result, resolved, recording, ["cmaxslam-fbp", *sys.argv[1:]])
     for warning in result.warnings:
         typer.echo(f"warning: {warning}", err=True)
     if not quiet:
@@ -94,6 +105,17 @@ def run(
     if result.interrupted:
         typer.echo(f"interrupted: what there was by then is in {folder.path}", err=True)
         raise typer.Exit(130)
+
+
+def _filmed(on_step: OnStep, video: MapVideo) -> OnStep:
+    """Return a function that reports a step and adds a frame to a video; the refinement is not filmed."""
+
+    def step_and_film(step: Step) -> None:
+        on_step(step)
+        if step.window is not None:
+            video.add(step.panorama, step.R_wc, step.recording_s)
+
+    return step_and_film
 
 
 def _print(result: SlamResult, folder: Path) -> None:
@@ -118,6 +140,7 @@ def _print(result: SlamResult, folder: Path) -> None:
     table.add_row("windows", f"{len(result.windows)}, tracking lost in {result.lost_windows}")
     table.add_row("peak memory", f"{peak_memory_mb():.0f} MB")
     table.add_row("results", str(folder))
+    table.add_row("open", str(folder / "report.html"))
     console = Console()
     console.print(table, highlight=False)
     if result.evaluation is not None:

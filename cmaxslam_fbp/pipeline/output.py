@@ -12,7 +12,7 @@ import numpy as np
 
 from cmaxslam_fbp import __version__
 from cmaxslam_fbp.config import Config, dump_config
-from cmaxslam_fbp.io import open_recording
+from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.io.digest import digest
 from cmaxslam_fbp.io.run_folder import RunFolder
 from cmaxslam_fbp.io.trajectory_files import format_seconds, trajectory_lines
@@ -27,7 +27,9 @@ _VELOCITY_COLUMNS = "t_s,wx_rad_s,wy_rad_s,wz_rad_s,frontend_wx_rad_s,frontend_w
 _WINDOW_COLUMNS = "start_s,end_s,events,tracking,score,match,evaluations,seconds"
 
 
-def write_result(folder: RunFolder, result: SlamResult, config: Config, recording: Path, command: list[str]) -> None:
+def write_result(
+    folder: RunFolder, result: SlamResult, config: Config, recording: Recording, command: list[str]
+) -> None:
     """Write trajectory, velocities, windows, map, figures, configuration and the report of them all."""
     folder.write_text("config.yaml", dump_config(config))
     lines = ["# t tx ty tz qx qy qz qw (world from camera)", *trajectory_lines(result.trajectory())]
@@ -36,16 +38,15 @@ def write_result(folder: RunFolder, result: SlamResult, config: Config, recordin
     folder.write_text("windows.csv", "\n".join(_window_lines(result)) + "\n")
     folder.write_array("panorama.npy", result.panorama)
     folder.write_image("panorama.png", draw_map(result.panorama))
-    folder.write_json("run.json", run_figures(result, recording, command))
+    folder.write_json("run.json", run_figures(result, recording.path, command))
     if result.evaluation is not None:
         folder.write_json("metrics.json", result.evaluation.to_dict())
-    _write_report_data(folder, result, config, recording)
+    _write_report_data(folder, result, recording)
     write_report(folder.path)
 
 
-def _write_report_data(folder: RunFolder, result: SlamResult, config: Config, recording: Path) -> None:
+def _write_report_data(folder: RunFolder, result: SlamResult, source: Recording) -> None:
     """Write what the report shows beside the results: the reference, the field of view, a packet of events."""
-    source = open_recording(recording, **config.recording.model_dump())
     camera, trajectory = source.require_camera(), result.trajectory()
     values = describe_reference(trajectory, result.start_ns, camera, source.ground_truth, source.gyroscope)
     packet = draw_packet(source, camera, trajectory)

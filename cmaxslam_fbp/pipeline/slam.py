@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from cmaxslam_fbp.backend.backend import Backend, WindowReport
 from cmaxslam_fbp.backend.window import Window, sliding_windows
@@ -26,12 +27,30 @@ _REFINED_DEG = 0.01  # a pass of the refinement that turns windows by less, in t
 
 @dataclass(frozen=True)
 class Step:
-    """Where a run is: for progress bars."""
+    """Where a run is: for progress bars and videos.
+
+    Attributes
+    ----------
+    stage : str
+        What is being done.
+    recording_s : float
+        Time in the recording.
+    window : WindowReport or None
+        The window that is done; None while refining.
+    speed_deg_s : float
+        The camera's speed at its end.
+    R_wc : (3, 3) float64
+        The camera's orientation where the window ends.
+    panorama : (height, width) float32
+        The map as it is now: a view that goes on changing.
+    """
 
     stage: str
     recording_s: float
     window: WindowReport | None
     speed_deg_s: float
+    R_wc: npt.NDArray[np.float64]
+    panorama: npt.NDArray[np.float32]
 
 
 OnStep = Callable[[Step], None]
@@ -125,18 +144,18 @@ class _Run:
                     )
                 report = self._backend.process(window, velocities)
                 speed_deg_s = float(np.degrees(np.linalg.norm(velocities.omega_rad_s[-1])))
-                self._on_step(Step("tracking", self._seconds(window), report, speed_deg_s))
+                self._tell("tracking", window, report, speed_deg_s)
 
     def refine(self, turns_deg: list[float]) -> None:
         """Adjust all windows against the map of the whole recording, until they hardly turn any more."""
         for number in range(self._config.backend.max_refinements):
             stage = f"refinement {number + 1}"
             for window, _ in self._paired(self._backend.rebuild_map):
-                self._on_step(Step(f"{stage}: map", self._seconds(window), None, 0.0))
+                self._tell(f"{stage}: map", window)
             turns = []
             for window, turn in self._paired(self._backend.readjust):
                 turns.append(turn or 0.0)
-                self._on_step(Step(stage, self._seconds(window), None, 0.0))
+                self._tell(stage, window)
             turns_deg.append(float(np.degrees(np.sqrt(np.mean(np.square(turns))))))
             if turns_deg[-1] < _REFINED_DEG:
                 break
@@ -172,8 +191,12 @@ class _Run:
 
         return sliding_windows(filtered(), round(backend.window_s * NS_PER_S), round(backend.stride_s * NS_PER_S))
 
-    def _seconds(self, window: Window) -> float:
-        return (window.next_ns - self._start_ns) / NS_PER_S
+    def _tell(self, stage: str, window: Window, report: WindowReport | None = None, speed_deg_s: float = 0.0) -> None:
+        """Report a step."""
+        assert self._backend.spline is not None
+        rotation = self._backend.spline.rotations_at(window.next_ns)
+        recording_s = (window.next_ns - self._start_ns) / NS_PER_S
+        self._on_step(Step(stage, recording_s, report, speed_deg_s, rotation, self._backend.map.image))
 
     def result(self, began: float, first_pass_s: float, refinements: list[float], interrupted: bool) -> SlamResult:
         """Return what there is."""

@@ -123,3 +123,25 @@ def test_ctrl_c_keeps_what_has_been_computed(simulated_bag, tmp_path):
     assert figures["interrupted"]
     assert 0.3 < figures["duration_s"] < 1.5
     assert read_trajectory(tmp_path / "run" / "trajectory.txt").end_ns > 0
+
+
+def test_a_video_of_the_growing_map_is_written(run, simulated_bag, tmp_path):
+    run("run", simulated_bag, "--duration", 0.6, "--video", tmp_path / "map.mp4", "--quiet")
+    video = cv2.VideoCapture(str(tmp_path / "map.mp4"))
+    frames = []
+    while True:
+        read, frame = video.read()
+        if not read:
+            break
+        frames.append(frame)
+    assert len(frames) == 5  # one per window
+    dark = [(frame < 128).sum() for frame in frames]
+    assert dark[-1] > dark[0]
+
+
+def test_torch_gives_the_same_trajectory(run, simulated_bag, tmp_path):
+    for backend in ("numba", "torch"):
+        run("run", simulated_bag, "--duration", 0.5, "--backend", backend, "--out", tmp_path / backend, "--quiet")
+    one, other = (read_trajectory(tmp_path / name / "trajectory.txt") for name in ("numba", "torch"))
+    angles = np.degrees((one.rotations.inv() * other.rotations).magnitude())
+    assert np.sqrt(np.mean(angles**2)) < 0.05
