@@ -146,11 +146,11 @@ def test_a_moderate_error_of_the_velocities_is_corrected(recording, windows):
 
 @pytest.mark.parametrize("bootstrap_s", [0.0, 1.4])
 def test_a_large_error_of_the_velocities_is_noticed_and_leaves_the_map_alone(recording, windows, bootstrap_s):
-    velocities = with_burst(recording, 5.0)
-    settings = BackendConfig(bootstrap_s=bootstrap_s)
+    velocities = with_burst(recording, 12.0, axis=2)
+    settings = BackendConfig(bootstrap_s=bootstrap_s, panorama_size=(512, 256))
     backend = Backend(settings, recording.simulation.camera)
     committed = 0
-    for window in windows:
+    for window in windows[:15]:
         before = backend.map.image.copy(), backend.map.visits.copy()
         trajectory = backend.spline
         report = backend.process(window, velocities)
@@ -163,9 +163,9 @@ def test_a_large_error_of_the_velocities_is_noticed_and_leaves_the_map_alone(rec
         elif report.tracking is Tracking.ADJUSTED:
             committed += len(window.events.between(window.start_ns, window.next_ns))
     lost = [report.tracking is Tracking.LOST for report in backend.reports]
-    assert sum(lost) >= 3
+    assert sum(lost) >= 2
     assert not any(lost[:9])
-    assert rms(recording.errors_deg(backend.spline, end_s=0.95)) < 0.15
+    assert rms(recording.errors_deg(backend.spline, end_s=0.95)) < 0.2
     # Nothing but windows that were tracked is in the map, whether or not the beginning was adjusted again.
     assert backend.map.image.sum(dtype=float) == pytest.approx(committed, rel=2e-3)
 
