@@ -1,0 +1,70 @@
+import json
+
+import numpy as np
+import pytest
+
+from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.io import open_recording
+
+QUICK = ("--scene", "shapes", "--duration", "0.3", "--quiet")
+
+
+@pytest.mark.parametrize("name", ["a.bag", "a.npz", "a.zip", "a"])
+def test_every_format_holds_the_same_recording(run, tmp_path, name):
+    run("simulate", tmp_path / name, *QUICK, "--seed", "5")
+    figures = json.loads(run("info", tmp_path / name, "--json").stdout)
+    assert (figures["width"], figures["height"]) == (240, 180)
+    assert figures["duration_s"] == pytest.approx(0.3, abs=0.01)
+    assert figures["ground_truth_poses"] == 61
+    assert figures["imu_samples"] == 301
+    assert figures["calibration"]["fx"] == 199.092
+    events = Events.concatenate(open_recording(tmp_path / name).chunks())
+    assert len(events) == figures["events"] > 1000
+    assert (events.t_ns % 1000 == 0).all()
+    assert {0, 1} == set(events.p.tolist())
+
+
+def test_the_same_options_give_the_same_bytes_and_another_seed_does_not(run, tmp_path):
+    for name, seed in (("a.bag", 5), ("b.bag", 5), ("c.bag", 6)):
+        run("simulate", tmp_path / name, *QUICK, "--seed", seed)
+    a, b, c = ((tmp_path / name).read_bytes() for name in ("a.bag", "b.bag", "c.bag"))
+    assert a == b
+    assert a != c
+
+
+def test_a_trajectory_file_is_followed(run, tmp_path):
+    times = np.arange(0, 2.0, 0.005)
+    half = 0.5 * 0.8 * np.sin(2 * times)
+    lines = [f"{t:.9f} 0 0 0 0 {np.sin(a):.12f} 0 {np.cos(a):.12f}" for t, a in zip(times, half, strict=True)]
+    (tmp_path / "gt.txt").write_text("\n".join(lines) + "\n")
+    run("simulate", tmp_path / "a.bag", *QUICK, "--trajectory", tmp_path / "gt.txt", "--start", "0.5")
+    truth = open_recording(tmp_path / "a.bag").ground_truth
+    omega = truth.angular_velocity_at(truth.start_ns + 150_000_000)
+    np.testing.assert_allclose(omega, [0, 0.8 * 2 * np.cos(2 * 0.65), 0], atol=0.02)
+
+
+def test_noise_hot_pixels_and_foreground_are_options(run, tmp_path):
+    run("simulate", tmp_path / "a.npz", *QUICK, "--noise-rate", "0", "--hot-pixels", "0", "--contrast", "0.3")
+    run("simulate", tmp_path / "b.npz", *QUICK, "--noise-rate", "5", "--hot-pixels", "0", "--contrast", "0.3")
+    run("simulate", tmp_path / "c.npz", *QUICK, "--noise-rate", "0", "--hot-pixels", "0", "--foreground")
+    counts = [sum(len(e) for e in open_recording(tmp_path / name).chunks()) for name in ("a.npz", "b.npz", "c.npz")]
+    assert counts[1] - counts[0] == pytest.approx(5 * 0.3 * 240 * 180, rel=0.1)
+    assert counts[2] > 1.05 * counts[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("a.bag", "--scene", "nothing.jpg"), "nothing.jpg"),
+        (("a.bag", "--duration", "-1"), "impossible"),
+        (("a.bag", "--contrast", "0"), "impossible"),
+        (("a.xyz", "--duration", "0.1", "--scene", "shapes"), "names no format"),
+        (("a.bag", "--trajectory", "missing.txt"), "no such file"),
+    ],
+)
+def test_impossible_wishes_are_one_line(run, tmp_path, arguments, complaint):
+    done = run("simulate", *arguments, "--quiet", code=1)
+    assert done.stderr.startswith("error: ")
+    assert complaint in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
