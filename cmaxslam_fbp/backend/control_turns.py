@@ -29,7 +29,7 @@ class ControlTurns:
     def __init__(self, spline: RotationSpline, first_free: int, prior: float, held: int = 0) -> None:
         self._spline, self._first_free = spline, first_free
         self._free = slice(first_free, len(spline) - held)
-        self._prior = prior * _chain(len(spline) - held - first_free, is_anchored=first_free > 0)
+        self._prior = prior * _chain(len(spline) - held - first_free, first_free > 0, held > 0)
 
     @property
     def parameters(self) -> int:
@@ -77,9 +77,8 @@ class ControlTurns:
         return np.asarray(free.transpose(0, 2, 1, 3).reshape(self._prior.shape) - self._prior, np.float64)
 
 
-def _chain(count: int, *, is_anchored: bool) -> FloatArray:
-    """Return the matrix (3 M, 3 M) of `sum_k |delta_k - delta_{k-1}|^2`; an anchored chain starts from a fixed zero."""
-    steps = np.eye(count) - np.eye(count, k=-1)
-    if not is_anchored:
-        steps[0] = 0
+def _chain(count: int, is_fixed_before: bool, is_fixed_after: bool) -> FloatArray:
+    """Return the matrix (3 M, 3 M) of `sum_k |delta_k - delta_{k-1}|^2`, with zeros before and after where fixed."""
+    steps = np.eye(count + 1, count) - np.eye(count + 1, count, k=-1)
+    steps = steps[0 if is_fixed_before else 1 : count + 1 if is_fixed_after else count]
     return np.asarray(np.kron(steps.T @ steps, np.eye(3)), np.float64)

@@ -23,10 +23,11 @@ def differences(function, delta, h=1e-6):
 
 
 @pytest.mark.parametrize("order", [2, 4])
-@pytest.mark.parametrize("first_free", [0, 1, 3])
-def test_the_gradient_is_the_derivative_far_from_zero_too(order, first_free):
+@pytest.mark.parametrize(("first_free", "held"), [(0, 0), (1, 0), (3, 0), (0, 1), (1, 2)])
+def test_the_gradient_is_the_derivative_far_from_zero_too(order, first_free, held):
     """Of the made-up function `sum_n <G_n, R(t_n)>` of the trajectory, less the price."""
-    turns = ControlTurns(spline(order), first_free, 3.0)
+    turns = ControlTurns(spline(order), first_free, 3.0, held)
+    assert turns.parameters == 3 * (order + 2 - first_free - held)
     random = np.random.default_rng(1)
     G = random.normal(size=(len(TIMES), 3, 3))
     delta = random.normal(0, 0.4, turns.parameters)
@@ -42,10 +43,10 @@ def test_the_gradient_is_the_derivative_far_from_zero_too(order, first_free):
     np.testing.assert_allclose(gradient, differences(function, delta), atol=1e-7)
 
 
-@pytest.mark.parametrize("first_free", [0, 2])
-def test_the_hessian_is_that_of_a_quadratic_function_of_the_turns(first_free):
+@pytest.mark.parametrize(("first_free", "held"), [(0, 0), (2, 0), (1, 2)])
+def test_the_hessian_is_that_of_a_quadratic_function_of_the_turns(first_free, held):
     """`-sum_n phi_n^T C_n phi_n / 2` with `exp(phi_n) = R(t_n; delta) R(t_n)^T`, less the price, at zero."""
-    turns = ControlTurns(spline(4), first_free, 3.0)
+    turns = ControlTurns(spline(4), first_free, 3.0, held)
     C = np.random.default_rng(2).normal(size=(len(TIMES), 3, 3))
     C = C + C.transpose(0, 2, 1)
     zero = np.zeros(turns.parameters)
@@ -65,15 +66,19 @@ def test_the_price_is_that_of_changes_from_one_turn_to_the_next():
     assert (anchored.parameters, loose.parameters) == (12, 18)
     turns = np.cumsum(steps, axis=0)
     assert anchored.price(turns[:4].ravel()) == pytest.approx(0.35 * (steps[:4] ** 2).sum())
+    between = ControlTurns(spline(4), 2, 0.7, held=1)
+    assert between.parameters == 9
+    expected = 0.35 * ((steps[:3] ** 2).sum() + (turns[2] ** 2).sum())
+    assert between.price(turns[:3].ravel()) == pytest.approx(expected)
     # A turn of all free rotations alike costs nothing where none is fixed.
     assert loose.price(turns.ravel()) == pytest.approx(0.35 * (steps[1:] ** 2).sum())
     assert loose.price(np.tile([1.0, 2.0, 3.0], 6)) == pytest.approx(0, abs=1e-12)
 
 
 def test_only_free_control_rotations_turn():
-    turns = ControlTurns(spline(4), 2, 0.0)
-    turned = turns.spline_at(np.full(12, 0.1)).quaternions_xyzw
+    turns = ControlTurns(spline(4), 2, 0.0, held=1)
+    turned = turns.spline_at(np.full(9, 0.1)).quaternions_xyzw
     before = spline(4).quaternions_xyzw
-    np.testing.assert_array_equal(turned[:2], before[:2])
-    change = Rotation.from_quat(turned[2:]) * Rotation.from_quat(before[2:]).inv()
+    np.testing.assert_array_equal(turned[[0, 1, 5]], before[[0, 1, 5]])
+    change = Rotation.from_quat(turned[2:5]) * Rotation.from_quat(before[2:5]).inv()
     np.testing.assert_allclose(change.as_rotvec(), 0.1, atol=1e-12)

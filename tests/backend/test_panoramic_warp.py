@@ -27,7 +27,9 @@ def warp_and_directions(trajectory, world):
     """Events that see the given directions (N, 3) of the world, each in a pixel of its own."""
     random = np.random.default_rng(1)
     t_ns = np.sort(random.integers(START_NS, END_NS, len(world)))
+    t_ns[::9] -= (t_ns[::9] - START_NS) % SLOT_NS  # some just at the edges of slots
     t_ns[-1] = END_NS
+    t_ns.sort()
     seen = np.einsum("nji,nj->ni", trajectory.rotations_at(t_ns), world)
     table = seen.astype(np.float32).reshape(-1, 50, 3)
     place = np.arange(len(world))

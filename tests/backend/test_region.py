@@ -35,7 +35,7 @@ def test_a_region_holds_all_points_with_the_margin_and_is_as_small_as_it_can_be(
     assert region.top >= 0
     assert region.top + region.shape[0] <= HEIGHT
     assert rows.min() >= min(MARGIN, points[:, 0].min())
-    assert rows.max() + MARGIN <= region.shape[0] or region.top + region.shape[0] == HEIGHT
+    assert np.floor(rows.max()) + 2 + MARGIN <= region.shape[0] or region.top + region.shape[0] == HEIGHT
     assert region.shape[0] <= rows.max() - rows.min() + 2 * MARGIN + 3 + 32
     columns = (points[:, 1].astype(float) - region.left) % WIDTH
     needed = span(np.floor(points[:, 1].astype(float))) + 2 + 2 * MARGIN

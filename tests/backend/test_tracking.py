@@ -65,7 +65,7 @@ def test_where_there_is_no_map_there_is_no_verdict(monitor):
 
 
 def test_the_usual_match_follows_the_latest_windows(monitor):
-    for _ in range(40):
-        monitor.accept(0.3)
+    for match in [0.8] * 100 + [0.3] * 30:
+        monitor.accept(match)
     assert not monitor.is_lost(0.2, 0.0)
     assert monitor.is_lost(0.1, 0.0)
