@@ -135,7 +135,7 @@ class BackendConfig(Section):
     map_weight: Literal["region", "whole"] = "region"
     """Where the densities of window and map are compared to weigh the map: on the window's region, or everywhere."""
     max_visits: Annotated[int, Field(ge=1)] = 200
-    """Pixels that were in the field of view more often (looked up at every knot) are not updated any more."""
+    """Pixels that were in the field of view more often (looked up every 0.05 s) are not updated any more."""
     still_rate_ev_s: Annotated[float, Field(ge=0)] = 10_000.0
     """Below this event rate the camera counts as still: the window is not optimised."""
     bootstrap_s: Annotated[float, Field(ge=0)] = 1.0

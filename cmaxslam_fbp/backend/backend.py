@@ -24,6 +24,7 @@ from cmaxslam_fbp.trajectory.spline import RotationSpline
 NS_PER_S = 1_000_000_000
 SingleArray = npt.NDArray[np.float32]
 
+_VISIT_NS = 50_000_000  # the field of view is looked up this often
 _COARSE_SIGMAS_PX = (4.0, 1.5)  # blurs with which a window that seems lost is tried again
 
 
@@ -214,7 +215,7 @@ class Backend:
         """Add the events that no later window holds to the map."""
         leaving_ns = window.end_ns if window.is_last else window.next_ns
         events = window.events.between(window.start_ns, leaving_ns)
-        for t_ns in range(window.start_ns, leaving_ns, self._step_ns):
+        for t_ns in range(window.start_ns, leaving_ns, _VISIT_NS):
             self.map.visit(adjusted.spline.rotations_at(t_ns))
         if len(events):
             warp = self._adjuster.warp(events, window.start_ns, window.end_ns)

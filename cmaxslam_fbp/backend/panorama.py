@@ -39,7 +39,9 @@ class PanoramaMap:
 
     def visit(self, R_wc: FloatArray) -> None:
         """Count the pixels that the camera sees."""
-        kernels.count_visits(self._directions, (self._planes @ R_wc.T).astype(np.float32), self.visits.reshape(-1))
+        planes = (self._planes @ R_wc.T).astype(np.float32)
+        x, y, z = self._directions
+        kernels.count_visits(x, y, z, planes, self.visits.reshape(-1))
 
     def add(self, region: Region, image: SingleArray) -> None:
         """Add an image of events, except where pixels have been visited often enough."""

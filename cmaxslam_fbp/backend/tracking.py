@@ -7,6 +7,8 @@ from collections import deque
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.backend import panorama_kernels as kernels
+
 SingleArray = npt.NDArray[np.float32]
 
 _REMEMBERED = 30  # windows whose match is the usual one
@@ -19,14 +21,13 @@ def correlation(window: SingleArray, known: SingleArray, seen: npt.NDArray[np.bo
 
     None stands for a window most of which lies where there is no map yet.
     """
-    total = float(window.sum(dtype=np.float64))
-    if total == 0 or float(window[seen].sum(dtype=np.float64)) < _MIN_OVERLAP * total:
+    moments = np.empty(6)
+    kernels.sum_moments(window.reshape(-1), known.reshape(-1), seen.reshape(-1), moments)
+    count, a, b, aa, bb, ab = moments.tolist()
+    if a == 0 or a < _MIN_OVERLAP * float(window.sum(dtype=np.float64)):
         return None
-    a, b = window[seen].astype(np.float64), known[seen].astype(np.float64)
-    a -= a.mean()
-    b -= b.mean()
-    norm = float(np.sqrt((a @ a) * (b @ b)))
-    return float(a @ b) / norm if norm > 0 else None
+    norm = float(np.sqrt(max(aa - a * a / count, 0.0) * max(bb - b * b / count, 0.0)))
+    return (ab - a * b / count) / norm if norm > 0 else None
 
 
 class TrackingMonitor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from cmaxslam_fbp.cli.app import app
@@ -10,6 +11,9 @@ from cmaxslam_fbp.errors import CmaxSlamError
 
 def main() -> None:
     """Run the program. A known error is one line and exit code 1; `--debug`, anywhere, shows its traceback."""
+    # The matrices here are small: threads of the linear algebra library would only get in the way of our own.
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:

@@ -63,6 +63,8 @@ class GaussianBlur(Generic[Pixel]):
     def forward(self, image: npt.NDArray[Pixel], out: npt.NDArray[Pixel] | None = None) -> npt.NDArray[Pixel]:
         """Return the blurred image `B h` (height, width); `out` takes it where given, and may be the image."""
         out = self._check(image, out)
+        if self.radius == 0:
+            return _copied(image, out)
         kernels.filter_rows(image, self._taps, self._rows, self._between)
         row = self._extended[: self.shape[1] + 2 * self.radius]
         kernels.filter_columns(self._between, self._taps, self._columns, row, out)
@@ -71,6 +73,8 @@ class GaussianBlur(Generic[Pixel]):
     def adjoint(self, image: npt.NDArray[Pixel], out: npt.NDArray[Pixel] | None = None) -> npt.NDArray[Pixel]:
         """Return `B^T g` (height, width): `<B h, g> = <h, B^T g>`; `out` takes it where given, and may be the image."""
         out = self._check(image, out)
+        if self.radius == 0:
+            return _copied(image, out)
         kernels.filter_columns_transposed(image, self._taps, self._columns, self._extended, self._spread, self._between)
         kernels.filter_rows_transposed(self._between, self._taps, self._rows, self._spread[: self.shape[1]], out)
         return out
@@ -85,6 +89,13 @@ class GaussianBlur(Generic[Pixel]):
                     f"an image of {array.dtype} {array.shape} does not fit a blur of {self._taps.dtype} {self.shape}"
                 )
         return out
+
+
+def _copied(image: npt.NDArray[Pixel], out: npt.NDArray[Pixel]) -> npt.NDArray[Pixel]:
+    """Return `out` with the image in it, which may be there already."""
+    if out is not image:
+        np.copyto(out, image)
+    return out
 
 
 def gaussian_taps(sigma_px: float) -> npt.NDArray[np.float64]:
