@@ -75,6 +75,8 @@ class FrontendConfig(Section):
     """Number of events of a packet."""
     interval_s: Annotated[float, Field(gt=0)] = 0.01
     """Time between packets at a fixed rate; packets that last ten times as long count as still."""
+    min_packet_s: Annotated[float, Field(ge=0)] = 0.01
+    """At a fixed rate, packets cover at least this time, with every n-th event where they are too many; 0 for none."""
     max_packet_s: Annotated[float | None, Field(gt=0)] = 0.03
     """At a fixed rate, packets are cut to this time, in which the velocity hardly changes; null for no limit."""
     min_packet_events: Annotated[int, Field(ge=1)] = 3000

@@ -46,6 +46,7 @@ def packets_at_rate(
     count: int,
     interval_ns: int,
     *,
+    min_duration_ns: int = 0,
     max_duration_ns: int | None = None,
     min_count: int = 1,
 ) -> Iterator[Packet]:
@@ -54,8 +55,10 @@ def packets_at_rate(
     The times count from the first event. Packets overlap where events are few, and skip some where they are many. Those
     near the ends of the stream, where one half is missing, take their events from the other side.
 
-    A packet of few events per second would last so long that the velocity changes: with `max_duration_ns` it is cut to
-    the events of that time about its own, but not below `min_count` events.
+    Where events are many, `count` of them last so short that hardly anything moves: then the packet covers
+    `min_duration_ns`, of whose events every n-th is taken so that there are at most `count`. Where they are few, a
+    packet would last so long that the velocity changes: with `max_duration_ns` it is cut to the events of that time
+    about its own, but not below `min_count` events.
     """
     buffer = _Buffer(chunks)
     if not buffer.reach(1):
@@ -70,8 +73,15 @@ def packets_at_rate(
         first = max(0, middle - before)
         if not buffer.reach(first + count):
             first = max(0, buffer.end - count)
+        last = min(first + count, buffer.end)
+        if min_duration_ns:
+            after = buffer.index_at(t_ns + min_duration_ns // 2)
+            last = max(last, buffer.end if after is None else after)
+            first = min(first, buffer.index_at(t_ns - min_duration_ns // 2) or 0)
         buffer.forget(first)
-        events = buffer.slice(first, min(first + count, buffer.end))
+        events = buffer.slice(first, last)
+        if len(events) > count:
+            events = events[np.arange(0, len(events), -(-len(events) // count))]
         yield Packet(events if max_duration_ns is None else _about(events, t_ns, max_duration_ns, min_count), t_ns)
 
 

@@ -86,6 +86,7 @@ class VelocityEstimator:
                 chunks,
                 self.config.events_per_packet,
                 interval_ns,
+                min_duration_ns=round(self.config.min_packet_s * _NS_PER_S),
                 max_duration_ns=None if limit_s is None else round(limit_s * _NS_PER_S),
                 min_count=min(self.config.min_packet_events, self.config.events_per_packet),
             )

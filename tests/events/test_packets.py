@@ -75,6 +75,16 @@ def test_long_packets_are_cut_to_the_time_about_their_own_but_not_below_the_leas
     assert (len(dense), dense.t_ns[0], dense.t_ns[-1]) == (60, 147_000, 152_900)  # shorter than the limit: untouched
 
 
+def test_short_packets_cover_the_least_time_with_every_nth_event():
+    t_ns = np.arange(0, 200_000, 100)  # 10 events per us
+    packets = list(packets_at_rate([stream(t_ns)], 60, 50_000, min_duration_ns=20_000))
+    for packet in packets[:3]:
+        assert packet.events.t_ns.tolist() == list(range(packet.t_ns - 10_000, packet.t_ns + 10_000, 400))
+    np.testing.assert_array_equal(packets[0].events.x, packets[0].events.t_ns // 100)
+    few = list(packets_at_rate([stream(t_ns)], 400, 50_000, min_duration_ns=20_000))
+    assert few[1].events.t_ns.tolist() == list(range(80_000, 120_000, 100))  # they last longer already: untouched
+
+
 @pytest.mark.parametrize("cutter", [lambda s: packets_by_count(s, 10), lambda s: packets_at_rate(s, 10, 10)])
 def test_an_empty_stream_has_no_packets(cutter):
     assert list(cutter([])) == []
