@@ -138,3 +138,25 @@ def test_a_feed_that_is_left_early_stops_its_thread(make_events):
 @pytest.mark.parametrize("names", [[], ["cmax_slam"]])
 def test_the_warm_up_runs_with_every_preset(names):
     assert warm_up(load_config(names), davis240c()) > 0
+
+
+def test_a_turn_of_more_than_360_degrees_closes_over_the_seam(tmp_path):
+    """The camera comes back to where it started: the map meets itself there, and the error has not grown."""
+    from scipy.spatial.transform import Rotation
+
+    from cmaxslam_fbp.io.writing import write_recording
+    from cmaxslam_fbp.simulation import Simulation, SimulationSettings
+    from cmaxslam_fbp.trajectory import RotationTrajectory
+
+    t_s = np.arange(0, 2.6, 0.005)
+    yaw, pitch = np.radians(400) * t_s / 2.5, np.radians(10) * np.sin(3 * t_s)
+    turn = Rotation.from_rotvec(np.outer(yaw, [0, 1, 0])) * Rotation.from_rotvec(np.outer(pitch, [1, 0, 0]))
+    motion = RotationTrajectory.from_rotations((t_s * 1e9).astype(np.int64), turn)
+    simulation = Simulation(SimulationSettings(scene="boxes", trajectory=motion, duration_s=2.5))
+    write_recording(simulation, simulation.chunks(), tmp_path / "turn.bag")
+    result = Slam().run(open_recording(tmp_path / "turn.bag"))
+    assert result.lost_windows == 0
+    assert result.evaluation.absolute_best_fit_rms_deg < 0.12
+    assert result.evaluation.absolute_best_fit_max_deg < 0.4
+    touched = (result.panorama > 0).any(axis=0)
+    assert touched.all()  # every column, those at the seam too
