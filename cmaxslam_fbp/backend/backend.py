@@ -158,10 +158,12 @@ class Backend:
     def readjust(self, windows: Iterable[Window]) -> Iterator[float]:
         """Adjust windows that have been committed once more, each against the map without its own events.
 
-        A window is turned only if it then matches the rest of the map better: one of a few noisy events stays.
-        Yields by how much each window has turned, in radians, where the next one starts.
+        A window is turned only if it then matches the rest of the map better: one of a few noisy events stays. One that
+        was lost, and is therefore not in the map, joins it if it now matches. Yields by how much each window has
+        turned, in radians, where the next one starts.
         """
         before = self._require_spline()
+        lost = self._lost_starts_ns()
         for window in windows:
             length_s = (window.end_ns - window.start_ns) / NS_PER_S
             spline = self._require_spline()
@@ -174,7 +176,10 @@ class Backend:
             warp = self._adjuster.warp(window.events, window.start_ns, window.end_ns)
             region = self._adjuster.region_of(warp, part)
             image = self._adjuster.image_of(warp, old, region)
-            known = np.maximum(region.cut_out(self.map.image) - image, 0)
+            is_lost = window.start_ns in lost
+            known = region.cut_out(self.map.image)
+            if not is_lost:
+                known = np.maximum(known - image, 0)
             whole = event_density(self.map.image) if self._config.map_weight == "whole" else None
             # What follows the window is known already: the control rotations beyond its end stay.
             held = 0 if window.is_last else self._order - 2
@@ -192,24 +197,31 @@ class Backend:
                 window.events.between(window.start_ns, leaving_ns), window.start_ns, window.end_ns
             )
             change = self._adjuster.image_of(leaving, adjusted.spline, region)
-            change -= self._adjuster.image_of(leaving, old, region)
+            if not is_lost:
+                change -= self._adjuster.image_of(leaving, old, region)
             region.add_to(self.map.image, change)
             np.maximum(self.map.image, 0, out=self.map.image)
             yield turn
 
     def rebuild_map(self, windows: Iterable[Window]) -> Iterator[None]:
-        """Make the map anew from all events, along the trajectory as it is now."""
+        """Make the map anew from all events but those of lost windows, along the trajectory as it is now."""
         spline = self._require_spline()
+        lost = self._lost_starts_ns()
         self.map = PanoramaMap(self._adjuster.projection, self._camera, max_visits=2**31 - 1)
         for window in windows:
             leaving_ns = window.end_ns if window.is_last else window.next_ns
             events = window.events.between(window.start_ns, leaving_ns)
             length_s = (window.end_ns - window.start_ns) / NS_PER_S
-            if len(events) and len(window.events) >= self._config.still_rate_ev_s * length_s:
+            is_moving = len(window.events) >= self._config.still_rate_ev_s * length_s
+            if len(events) and is_moving and window.start_ns not in lost:
                 warp = self._adjuster.warp(events, window.start_ns, window.end_ns)
                 region = self._adjuster.region_of(warp, spline)
                 self.map.add(region, self._adjuster.image_of(warp, spline, region))
             yield
+
+    def _lost_starts_ns(self) -> set[int]:
+        """Return the starts of the windows that were lost."""
+        return {report.start_ns for report in self.reports if report.tracking is Tracking.LOST}
 
     def _commit(self, window: Window, adjusted: Adjusted) -> None:
         """Add the events that no later window holds to the map."""
