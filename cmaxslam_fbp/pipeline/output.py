@@ -22,6 +22,7 @@ from cmaxslam_fbp.report.packet_pictures import AFTER, BEFORE, draw_packet
 from cmaxslam_fbp.report.page import write_report
 from cmaxslam_fbp.report.reference import describe_reference
 from cmaxslam_fbp.report.run_files import REPORT_DATA
+from cmaxslam_fbp.trajectory import AngularVelocities
 
 _VELOCITY_COLUMNS = "t_s,wx_rad_s,wy_rad_s,wz_rad_s,frontend_wx_rad_s,frontend_wy_rad_s,frontend_wz_rad_s,status"
 _WINDOW_COLUMNS = "start_s,end_s,events,tracking,score,match,evaluations,seconds"
@@ -49,7 +50,12 @@ def _write_report_data(folder: RunFolder, result: SlamResult, source: Recording)
     """Write what the report shows beside the results: the reference, the field of view, a packet of events."""
     camera, trajectory = source.require_camera(), result.trajectory()
     values = describe_reference(trajectory, result.start_ns, camera, source.ground_truth, source.gyroscope)
-    packet = draw_packet(source, camera, trajectory)
+    measured = [velocity for velocity in result.velocities if velocity.status.is_measured]
+    frontend = AngularVelocities(
+        np.array([velocity.t_ns for velocity in measured], np.int64),
+        np.array([velocity.velocity for velocity in measured]).reshape(-1, 3),
+    )
+    packet = draw_packet(source, camera, trajectory, frontend if measured else None)
     if packet is not None:
         before, after, values["packet"] = packet
         folder.write_image(BEFORE, before)

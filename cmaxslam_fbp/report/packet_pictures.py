@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events
@@ -13,7 +14,7 @@ from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.report.event_picture import EventPicture
 from cmaxslam_fbp.report.map_picture import draw_map
-from cmaxslam_fbp.trajectory import RotationTrajectory
+from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
 
 BEFORE, AFTER = "packet_before.png", "packet_after.png"
 
@@ -27,11 +28,12 @@ Picture = npt.NDArray[np.uint8]
 
 
 def draw_packet(
-    recording: Recording, camera: Camera, trajectory: RotationTrajectory
+    recording: Recording, camera: Camera, trajectory: RotationTrajectory, velocities: AngularVelocities | None = None
 ) -> tuple[Picture, Picture, dict[str, Any]] | None:
-    """Draw the events of a fast moment, as they came and warped along the trajectory to its middle.
+    """Draw the events of a fast moment, as they came and warped to its middle.
 
-    Returns both pictures (height, width) and the figures of the packet; None where there are no events.
+    They are warped by the one of the frontend's velocities that is nearest to the middle; where none are given, along
+    the trajectory. Returns both pictures (height, width) and the figures of the packet; None where there are no events.
     """
     early = trajectory.t_ns[(trajectory.t_ns - trajectory.start_ns) <= _SEARCHED_S * 1e9][1:-1]
     if len(early) == 0:
@@ -46,7 +48,11 @@ def draw_packet(
     if len(events) == 0:
         return None
     picture = EventPicture(camera)
-    turns = trajectory.rotation_at(middle_ns).inv() * trajectory.rotation_at(events.t_ns)
+    if velocities is None:
+        turns = trajectory.rotation_at(middle_ns).inv() * trajectory.rotation_at(events.t_ns)
+    else:
+        omega_rad_s = velocities.omega_rad_s[np.argmin(np.abs(velocities.t_ns - middle_ns))]
+        turns = Rotation.from_rotvec((events.t_ns - middle_ns)[:, None] * 1e-9 * omega_rad_s)
     before, after = picture.count(events), picture.count(events, turns)
     figures = {
         "t_s": (middle_ns - trajectory.start_ns) / 1e9,

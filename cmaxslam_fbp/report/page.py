@@ -135,7 +135,7 @@ def _packet(files: RunFiles) -> str:
     shots = "".join(
         f'<figure><div><img class="ink" alt="" src="{data_uri(path.read_bytes())}"></div>'
         f"<figcaption>{name}</figcaption></figure>"
-        for name, path in (("As they came", before), ("Warped along the trajectory", after))
+        for name, path in (("As they came", before), ("Warped by the frontend's velocity", after))
     )
     return (
         '<section class="card"><header><h2>One packet of events</h2>'

@@ -40,6 +40,19 @@ def test_the_warped_packet_is_sharper(recording, made_trajectory):
     assert figures["speed_deg_s"] == pytest.approx(115, rel=0.3)
 
 
+def test_the_frontend_s_velocity_nearest_to_the_packet_warps_it(recording, made_trajectory):
+    from cmaxslam_fbp.trajectory import AngularVelocities
+
+    trajectory = made_trajectory(duration_s=1.0, amplitude=2.0)
+    t_ns = trajectory.t_ns[5:-5]
+    right = AngularVelocities(t_ns, trajectory.angular_velocity_at(t_ns))
+    wrong = AngularVelocities(t_ns, -right.omega_rad_s)
+    camera = recording.require_camera()
+    contrasts = [draw_packet(recording, camera, trajectory, v)[2]["contrast_after"] for v in (None, right, wrong)]
+    assert contrasts[1] > 0.8 * contrasts[0]
+    assert contrasts[2] < 0.6 * contrasts[1]
+
+
 def test_times_without_events_have_no_picture(recording, made_trajectory):
     late = made_trajectory(duration_s=60.0).between(
         recording.start_ns + 30_000_000_000, recording.start_ns + 50_000_000_000
