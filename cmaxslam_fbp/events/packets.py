@@ -53,7 +53,8 @@ def packets_at_rate(
     """Yield a packet every `interval_ns`, of the `count` events around that time: half before it, half after it.
 
     The times count from the first event. Packets overlap where events are few, and skip some where they are many. Those
-    near the ends of the stream, where one half is missing, take their events from the other side.
+    near the ends of the stream, where one half is missing, take their events from the other side. A stream shorter than
+    the interval is one packet, for its mean time.
 
     Where events are many, `count` of them last so short that hardly anything moves: then the packet covers
     `min_duration_ns`, of whose events every n-th is taken so that there are at most `count`. Where they are few, a
@@ -65,11 +66,16 @@ def packets_at_rate(
         return
     before = count // 2
     t_ns = int(buffer.slice(0, 1).t_ns[0])
+    is_first = True
     while True:
         t_ns += interval_ns
         middle = buffer.index_at(t_ns)
         if middle is None:  # the stream ends before this time
+            if is_first:
+                events = buffer.slice(0, min(count, buffer.end))
+                yield Packet(events, mean_time_ns(events))
             return
+        is_first = False
         first = max(0, middle - before)
         if not buffer.reach(first + count):
             first = max(0, buffer.end - count)

@@ -160,3 +160,14 @@ def test_a_turn_of_more_than_360_degrees_closes_over_the_seam(tmp_path):
     assert result.evaluation.absolute_best_fit_max_deg < 0.4
     touched = (result.panorama > 0).any(axis=0)
     assert touched.all()  # every column, those at the seam too
+
+
+@pytest.mark.parametrize(("name", "least_rad_s"), [("shapes", 0.5), ("dynamic", 0.5), ("boxes", 4.0), ("poster", 7.0)])
+def test_a_moment_of_real_events_is_enough(real_data, name, least_rad_s):
+    """30,000 real events of 5 to 106 ms: the motion is found, the two very fast ones too."""
+    result = Slam().run(open_recording(real_data / "slices" / f"{name}_rotation"))
+    assert result.events == 30_000
+    assert np.isfinite(result.spline.quaternions_xyzw).all()
+    middle_ns = (result.start_ns + result.end_ns) // 2
+    speed = np.linalg.norm(result.spline.angular_velocities_at(middle_ns))
+    assert least_rad_s < speed < 15
