@@ -34,13 +34,13 @@ def make_recording(path: Path, settings: SimulationSettings) -> None:
 
 
 def recordings(
-    folder: Path, duration_s: float, panorama: Path | None, trajectory: Path | None, long: bool
+    folder: Path, duration_s: float, panorama: Path | None, trajectory: Path | None, long: bool, seed: int
 ) -> list[Path]:
     """Return the recordings, made where they are missing."""
     made = []
     for scene in ("shapes", "boxes", "poster"):
-        made.append(folder / f"{scene}_{duration_s:g}s.bag")
-        make_recording(made[-1], SimulationSettings(scene=scene, duration_s=duration_s))
+        made.append(folder / f"{scene}_{duration_s:g}s_seed{seed}.bag")
+        make_recording(made[-1], SimulationSettings(scene=scene, duration_s=duration_s, seed=seed))
     if panorama is not None and trajectory is not None:
         motion = read_trajectory(trajectory)
         # From 25 s on the real motion reaches several hundred degrees per second.
@@ -107,6 +107,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path("benchmark_recordings"), help="where recordings are kept")
     parser.add_argument("--duration", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=0, help="of scenes and motions; the defaults were chosen on seed 0")
     parser.add_argument("--panorama", type=Path, help="equirectangular photograph")
     parser.add_argument("--trajectory", type=Path, help="real trajectory (TUM or groundtruth.txt)")
     parser.add_argument(
@@ -117,7 +118,9 @@ def main() -> None:
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     rows = []
-    for path in recordings(options.folder, options.duration, options.panorama, options.trajectory, options.long):
+    for path in recordings(
+        options.folder, options.duration, options.panorama, options.trajectory, options.long, options.seed
+    ):
         for preset in options.presets:
             for refine in (False, True) if "60s" in path.name and preset == "default" else (False,):
                 rows.append(measure(path, preset, refine))
