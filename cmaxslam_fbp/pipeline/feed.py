@@ -6,6 +6,7 @@ import contextlib
 import queue
 import threading
 import time
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
 
@@ -41,6 +42,7 @@ class Feed:
     def __init__(self, chunks: Iterable[Events], estimator: VelocityEstimator) -> None:
         self.estimates: list[VelocityEstimate] = []
         self.busy_s = 0.0
+        self._known: list[VelocityEstimate] = []
         self._queue: queue.Queue[_Item] = queue.Queue(_CHUNKS_AHEAD)
         self._pending: deque[Events] = deque()
         self._ended = False
@@ -71,14 +73,13 @@ class Feed:
         """
         while not self._ended and (not self.estimates or self.estimates[-1].t_ns < end_ns):
             self._receive()
-        known = [estimate for estimate in self.estimates if estimate.status not in _UNKNOWN]
-        if not known:
+        if not self._known:
             return None
-        times = np.array([estimate.t_ns for estimate in known], np.int64)
-        first = max(int(np.searchsorted(times, start_ns, side="right")) - 1, 0)
-        last = min(int(np.searchsorted(times, end_ns, side="left")) + 1, len(known))
-        last = max(last, first + 1)
-        return AngularVelocities(times[first:last], np.array([estimate.velocity for estimate in known[first:last]]))
+        first = max(bisect_right(self._known, start_ns, key=_time_ns) - 1, 0)
+        last = max(bisect_left(self._known, end_ns, key=_time_ns) + 1, first + 1)
+        chosen = self._known[first:last]
+        times = np.array([estimate.t_ns for estimate in chosen], np.int64)
+        return AngularVelocities(times, np.array([estimate.velocity for estimate in chosen]))
 
     def _receive(self) -> None:
         """Take the next item from the queue; an error of the thread is raised here."""
@@ -89,6 +90,8 @@ class Feed:
             self._pending.append(item)
         elif isinstance(item, VelocityEstimate):
             self.estimates.append(item)
+            if item.status not in _UNKNOWN:
+                self._known.append(item)
         else:
             self._ended = True
             raise item
@@ -124,6 +127,10 @@ class Feed:
             except queue.Full:
                 continue
         self._waited_s += time.perf_counter() - began
+
+
+def _time_ns(estimate: VelocityEstimate) -> int:
+    return estimate.t_ns
 
 
 class _StoppedError(Exception):

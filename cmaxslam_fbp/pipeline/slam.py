@@ -128,7 +128,6 @@ class _Run:
         self._feed: Feed | None = None
         self._events = 0
         self._start_ns = self._end_ns = 0
-        self._velocities_missing = False
 
     def first_pass(self) -> None:
         """Follow the camera through the recording, frontend and backend side by side."""
@@ -184,7 +183,8 @@ class _Run:
         def filtered() -> Iterator[Events]:
             for events in chunks:
                 if count and len(events):
-                    self._start_ns = self._start_ns or int(events.t_ns[0])
+                    if self._events == 0:
+                        self._start_ns = int(events.t_ns[0])
                     self._end_ns = int(events.t_ns[-1])
                     self._events += len(events)
                 yield first_of_bursts(events)

@@ -171,3 +171,24 @@ def test_a_moment_of_real_events_is_enough(real_data, name, least_rad_s):
     middle_ns = (result.start_ns + result.end_ns) // 2
     speed = np.linalg.norm(result.spline.angular_velocities_at(middle_ns))
     assert least_rad_s < speed < 15
+
+
+def test_a_recording_that_starts_at_time_zero_keeps_its_start(simulated_bag, tmp_path, monkeypatch):
+    recording = open_recording(simulated_bag)
+    events = Events.concatenate(recording.chunks(0.5, 0.6))
+    camera = recording.require_camera()
+    np.savez(
+        tmp_path / "zero.npz",
+        t_ns=events.t_ns - events.t_ns[0],
+        x=events.x,
+        y=events.y,
+        p=events.p,
+        width=240,
+        height=180,
+        intrinsics=[camera.fx, camera.fy, camera.cx, camera.cy],
+        distortion=camera.distortion,
+    )
+    monkeypatch.setattr("cmaxslam_fbp.io.npz_recording._EVENTS_PER_CHUNK", 5000)  # several chunks
+    result = Slam().run(open_recording(tmp_path / "zero.npz"))
+    assert result.start_ns == 0
+    assert result.end_ns == events.t_ns[-1] - events.t_ns[0]
