@@ -2,8 +2,17 @@
 
 from cmaxslam_fbp.simulation.foreground import ForegroundSettings
 from cmaxslam_fbp.simulation.imu import ImuNoise
+from cmaxslam_fbp.simulation.planar_simulator import PlanarSimulation
 from cmaxslam_fbp.simulation.sensor import SensorSettings
-from cmaxslam_fbp.simulation.settings import SimulationSettings
+from cmaxslam_fbp.simulation.settings import PlanarSettings, SimulationSettings
 from cmaxslam_fbp.simulation.simulator import Simulation
 
-__all__ = ["ForegroundSettings", "ImuNoise", "SensorSettings", "Simulation", "SimulationSettings"]
+__all__ = [
+    "ForegroundSettings",
+    "ImuNoise",
+    "PlanarSettings",
+    "PlanarSimulation",
+    "SensorSettings",
+    "Simulation",
+    "SimulationSettings",
+]

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.simulation.levels import log_levels, quantise_levels
+
 FloatArray = npt.NDArray[np.float64]
 Image = npt.NDArray[np.float32]
 
@@ -30,12 +32,6 @@ FACES: FloatArray = np.array(
 # renderings, over which it may move (see `schedule.MAX_BLOCK_RAD`).
 REACH = 1.3
 
-# The darkest intensity relative to the brightest: a lens and a photoreceptor see no deeper black.
-DARKEST = 0.01
-
-# Levels are multiples of it. That is far below any threshold, and makes plain surfaces exactly constant.
-_QUANTUM = np.float32(2.0**-12)
-
 _MARGIN = 4
 
 
@@ -50,6 +46,15 @@ class CubeMap:
     def size(self) -> int:
         """Texels per side."""
         return int(self.texels.shape[1])
+
+    def face_matrices(self, rotations: FloatArray, positions: FloatArray | None = None) -> tuple[Image, Image]:
+        """Return the matrices (6, 9, K) from the camera's to each face's axes, and the middle rotation (9,).
+
+        `rotations` (K, 3, 3) are `R_wc`. A panorama is infinitely far away: positions make no difference to it.
+        """
+        steps = len(rotations)
+        matrices = np.einsum("fij,kjl->filk", FACES, rotations).reshape(6, 9, steps)
+        return np.ascontiguousarray(matrices, np.float32), rotations[steps // 2].reshape(9).astype(np.float32)
 
 
 def pad_panorama(panorama: Image, margin: int) -> Image:
@@ -97,13 +102,11 @@ def make_cube_map(panorama: Image, focal: float, blur_rad: float) -> CubeMap:
     from cmaxslam_fbp.simulation.cube_map_kernels import sample_face
 
     blurred = blur_panorama(panorama, blur_rad) if blur_rad > 0 else panorama
-    brightest = float(blurred.max())
-    levels = np.log(np.maximum(blurred, DARKEST * brightest))
+    levels = log_levels(blurred)
     size = 2 * int(np.ceil(REACH * focal)) + 3
     padded = pad_panorama(levels, _MARGIN)
     texels = np.empty((6, size, size), np.float32)
     for face, axes in enumerate(FACES):
         sample_face(padded, _MARGIN, panorama.shape[1], axes, float(focal), texels[face])
-    np.round(texels / _QUANTUM, out=texels)
-    texels *= _QUANTUM
+    quantise_levels(texels)
     return CubeMap(texels, float(focal))

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.simulation.motions import Motion
+from cmaxslam_fbp.simulation.translations import Translation
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 FloatArray = npt.NDArray[np.float64]
@@ -37,11 +38,16 @@ class ImuNoise:
                 raise SimulationError(f"{name}={value} is impossible; give 0 or more")
 
 
-def measure_motion(motion: Motion, duration_ns: int, start_ns: int, noise: ImuNoise, seed: int) -> ImuSamples:
+def measure_motion(
+    motion: Motion, duration_ns: int, start_ns: int, noise: ImuNoise, seed: int, translation: Translation | None = None
+) -> ImuSamples:
     """Measure a motion at 1 kHz from its start to its end: body rate, and specific force, which points up at rest."""
     times_ns = np.arange(0, duration_ns + 1, 1_000_000_000 // RATE_HZ, dtype=np.int64)
     times_s = times_ns * 1e-9
-    force = -np.einsum("kji,j->ki", motion.rotations(times_s), GRAVITY_M_S2)
+    rotations = motion.rotations(times_s)
+    force = -np.einsum("kji,j->ki", rotations, GRAVITY_M_S2)
+    if translation is not None:
+        force += np.einsum("kji,kj->ki", rotations, translation.accelerations(times_s))
     rng = np.random.default_rng([seed, 0x496D75])
     gyro_errors = _errors(
         rng, len(times_ns), noise.gyro_noise_density_rad_s, noise.gyro_bias_rad_s, noise.gyro_bias_walk_rad_s2

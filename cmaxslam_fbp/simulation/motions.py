@@ -1,4 +1,4 @@
-"""Motions: orientation and angular velocity as exact functions of time, and the random hand-held one."""
+"""Motions: orientation and angular velocity as exact functions of time; the random hand-held one, and none."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 
 from cmaxslam_fbp.errors import SimulationError
+from cmaxslam_fbp.simulation.wandering import Wandering
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -31,17 +31,14 @@ class Motion(Protocol):
 
 
 _SHARES = np.array([1.0, 0.6, 0.7])  # of the extent, for yaw, pitch and roll
-_WAVES = 4  # sine waves per axis
-_RAMP_S = 1.0  # time to come up to speed from rest
-_SEARCH_STEP_S = 0.005
 
 
 class HandheldMotion:
     """A seeded random rotation that starts at rest at the identity and reaches a given peak speed.
 
-    Yaw, pitch and roll are sums of four sine waves each, and `R_wc = R_y(yaw) R_x(pitch) R_z(roll)`, so the
-    motion and its velocity are closed forms. One tempo, common to all waves, is solved for so that the largest
-    `|omega|` is `peak_speed_deg_s`; it fades in over the first second.
+    Yaw, pitch and roll wander as sums of sine waves, and `R_wc = R_y(yaw) R_x(pitch) R_z(roll)`, so the motion and its
+    velocity are closed forms. The waves' tempo is solved for so that the largest `|omega|` is `peak_speed_deg_s`; it
+    fades in over the first second.
 
     Parameters
     ----------
@@ -56,64 +53,23 @@ class HandheldMotion:
     """
 
     def __init__(self, duration_s: float, peak_speed_deg_s: float, extent_deg: float, seed: int) -> None:
-        if not 0 < duration_s < np.inf:
-            raise SimulationError(f"a motion of {duration_s} s is impossible; give a positive duration")
         if not 0 <= peak_speed_deg_s < np.inf:
             raise SimulationError(f"a peak speed of {peak_speed_deg_s} deg/s is impossible; give 0 or more")
         if not 0 < extent_deg <= 140:
             raise SimulationError(f"an extent of {extent_deg} deg is impossible; give one within (0, 140]")
-        self._duration_s = float(duration_s)
-        self._ramp_s = min(_RAMP_S, duration_s / 4)
-        rng = np.random.default_rng([seed, 0x4D6F7469])
-        self._frequencies = rng.uniform(0.4, 1.6, (3, _WAVES))  # cycles per unit of phase
-        weights = rng.uniform(0.4, 1.0, (3, _WAVES)) / self._frequencies
-        total = weights.sum(axis=1)
-        # Start near the middle of every axis's range, so that the range is used on both sides.
-        while True:
-            self._phases = rng.uniform(0, 2 * np.pi, (3, _WAVES))
-            offsets = (weights * np.sin(self._phases)).sum(axis=1)
-            if (np.abs(offsets) < 0.1 * total).all():
-                break
-        bound = total + np.abs(offsets)
-        scale = np.radians(extent_deg) * _SHARES / bound
-        self._weights, self._offsets = weights * scale[:, None], offsets * scale
-        self._tempo = 0.0
-        if peak_speed_deg_s > 0:
-            self._tempo = self._solve_tempo(np.radians(peak_speed_deg_s))
-
-    def _solve_tempo(self, peak_rad_s: float) -> float:
-        """Return the phase units per second at which the largest `|omega|` is the wanted one."""
-        times = np.linspace(0, self._duration_s, 2 + int(self._duration_s / _SEARCH_STEP_S))
-
-        def excess(tempo: float) -> float:
-            self._tempo = tempo
-            return float(np.linalg.norm(self.angular_velocities(times), axis=1).max()) - peak_rad_s
-
-        fast = 0.1
-        while excess(fast) < 0:
-            fast *= 1.5
-        return float(brentq(excess, 0.0, fast, xtol=1e-9, rtol=1e-9))
+        self._angles = Wandering(duration_s, np.radians(extent_deg) * _SHARES, [seed, 0x4D6F7469])
+        self._angles.reach_peak(
+            np.radians(peak_speed_deg_s), lambda t_s: np.linalg.norm(self.angular_velocities(t_s), axis=1)
+        )
 
     @property
     def duration_s(self) -> float:
         """Length in seconds."""
-        return self._duration_s
-
-    def _angles(self, t_s: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Yaw, pitch, roll (3, M) in radians, and their rates."""
-        t = np.asarray(t_s, np.float64)
-        x = np.clip(t / self._ramp_s, 0, 1)
-        ramp = x**3 * (10 + x * (6 * x - 15))
-        ramp_integral = self._ramp_s * x**4 * (2.5 + x * (x - 3)) + np.maximum(t - self._ramp_s, 0)
-        turns = 2 * np.pi * self._frequencies[:, :, None]
-        arguments = turns * (self._tempo * ramp_integral) + self._phases[:, :, None]
-        angles = (self._weights[:, :, None] * np.sin(arguments)).sum(axis=1) - self._offsets[:, None]
-        rates = (self._weights[:, :, None] * turns * np.cos(arguments)).sum(axis=1) * (self._tempo * ramp)
-        return angles, rates
+        return self._angles.duration_s
 
     def rotations(self, t_s: npt.ArrayLike) -> FloatArray:
         """Return `R_wc = R_y(yaw) R_x(pitch) R_z(roll)` (M, 3, 3) at times (M,)."""
-        (yaw, pitch, roll), _ = self._angles(t_s)
+        (yaw, pitch, roll), _ = self._angles.values_and_rates(t_s)
         cy, sy, cp, sp, cr, sr = (f(a) for a in (yaw, pitch, roll) for f in (np.cos, np.sin))
         matrix = np.empty((len(yaw), 3, 3))
         matrix[:, 0, 0], matrix[:, 0, 1], matrix[:, 0, 2] = cy * cr + sy * sp * sr, sy * sp * cr - cy * sr, sy * cp
@@ -123,7 +79,7 @@ class HandheldMotion:
 
     def angular_velocities(self, t_s: npt.ArrayLike) -> FloatArray:
         """Return the body rates (M, 3) in rad/s at times (M,)."""
-        (_, pitch, roll), (yaw_rate, pitch_rate, roll_rate) = self._angles(t_s)
+        (_, pitch, roll), (yaw_rate, pitch_rate, roll_rate) = self._angles.values_and_rates(t_s)
         cp, sp, cr, sr = np.cos(pitch), np.sin(pitch), np.cos(roll), np.sin(roll)
         return np.stack(
             [
@@ -133,6 +89,26 @@ class HandheldMotion:
             ],
             axis=-1,
         )
+
+
+class NoRotation:
+    """A camera that keeps its orientation, the identity."""
+
+    def __init__(self, duration_s: float) -> None:
+        self._duration_s = float(duration_s)
+
+    @property
+    def duration_s(self) -> float:
+        """Length in seconds."""
+        return self._duration_s
+
+    def rotations(self, t_s: npt.ArrayLike) -> FloatArray:
+        """Return the identity (M, 3, 3) at times (M,)."""
+        return np.tile(np.eye(3), (np.size(t_s), 1, 1))
+
+    def angular_velocities(self, t_s: npt.ArrayLike) -> FloatArray:
+        """Return zeros (M, 3) in rad/s at times (M,)."""
+        return np.zeros((np.size(t_s), 3))
 
 
 def ground_truth_times_ns(duration_ns: int, rate_hz: int = 200) -> npt.NDArray[np.int64]:

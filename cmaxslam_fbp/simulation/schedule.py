@@ -37,27 +37,36 @@ class Block:
 
 def pixels_per_radian(camera: Camera) -> float:
     """Return the largest image motion in pixels that a turn of one radian causes anywhere on the sensor."""
-    bearings = camera.bearings()
-    if min(bearings.shape[:2]) < 2:
+    return _largest_motion_px(camera, camera.bearings())
+
+
+def pixels_per_tangent(camera: Camera) -> float:
+    """Return the largest image motion in pixels that one unit of the normalised plane is anywhere on the sensor."""
+    return _largest_motion_px(camera, camera.undistorted_pixels())
+
+
+def _largest_motion_px(camera: Camera, seen: npt.NDArray[np.float64]) -> float:
+    """Motion in pixels per unit of what the pixels see (height, width, D), where it is largest."""
+    if min(seen.shape[:2]) < 2:
         return max(camera.fx, camera.fy)
-    right = np.diff(bearings, axis=1)[1:]
-    down = np.diff(bearings, axis=0)[:, 1:]
-    # The smallest singular value of (right, down) is the smallest angle that moves the image by one pixel.
+    right = np.diff(seen, axis=1)[1:]
+    down = np.diff(seen, axis=0)[:, 1:]
+    # The smallest singular value of (right, down) is the smallest change that moves the image by one pixel.
     a, b, c = (np.einsum("ijk,ijk->ij", *pair) for pair in ((right, right), (right, down), (down, down)))
     smallest = (a + c) / 2 - np.sqrt(((a - c) / 2) ** 2 + b**2)
     return float(1 / np.sqrt(smallest.min()))
 
 
 def schedule_blocks(duration_us: int, speeds_rad_s: npt.NDArray[np.float64], max_step_rad: float) -> Iterator[Block]:
-    """Cut `duration_us` into blocks whose steps turn by at most `max_step_rad`.
+    """Cut `duration_us` into blocks whose steps move the image by at most `max_step_rad`.
 
-    `speeds_rad_s` (T + 1,) are the speeds at every millisecond, from 0 to at least the end. The blocks depend on these
-    alone, so that a recording is the same however it is read.
+    `speeds_rad_s` (T + 1,) are the image's speeds at every millisecond, from 0 to at least the end, as angles or as
+    tangents. The blocks depend on these alone, so that a recording is the same however it is read.
     """
     turns = np.maximum(speeds_rad_s[:-1], speeds_rad_s[1:]) * (_SAFETY * 1e-6)  # rad per microsecond, per tick
     if turns.max(initial=0.0) * _TICK_US > MAX_BLOCK_RAD:
         raise SimulationError(
-            f"the camera turns at {np.degrees(turns.max() * 1e6):.0f} deg/s, too fast to follow; lower the peak speed"
+            f"the image moves at {np.degrees(turns.max() * 1e6):.0f} deg/s, too fast to follow; lower the peak speed"
         )
     largest = min(MAX_BLOCK_RAD, _MAX_STEPS * max_step_rad)
     ticks = -(-duration_us // _TICK_US)

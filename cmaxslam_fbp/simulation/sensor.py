@@ -11,9 +11,8 @@ import numpy.typing as npt
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.events.events import Events
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.simulation.calm_texels import find_calm_texels
-from cmaxslam_fbp.simulation.cube_map import FACES, CubeMap
 from cmaxslam_fbp.simulation.foreground import Foreground
+from cmaxslam_fbp.simulation.scene_map import SceneMap
 from cmaxslam_fbp.simulation.schedule import MAX_BLOCK_RAD, Block
 
 FloatArray = npt.NDArray[np.float64]
@@ -68,29 +67,29 @@ class EventSensor:
     ----------
     camera : Camera
         Its bearings, distortion included, are what the pixels look at.
-    scene : CubeMap
-        The log intensity around it.
+    scene : SceneMap
+        The log intensity around it, or in front of it.
     settings : SensorSettings
         Thresholds and noise.
     seed : int
         Draws the thresholds, the hot pixels and the noise.
     foreground : Foreground, optional
         An object in front of the scene.
-    max_step_rad : float, optional
-        A promise that the camera turns no further from one rendering to the next, which lets the sensor skip what is
-        constant. It changes no event.
+    calm : bool array, optional
+        Texels around which the scene is constant, so that the sensor may skip them (see `find_calm_texels`). They
+        change no event.
     """
 
     def __init__(
         self,
         camera: Camera,
-        scene: CubeMap,
+        scene: SceneMap,
         settings: SensorSettings,
         seed: int,
         foreground: Foreground | None = None,
-        max_step_rad: float | None = None,
+        calm: npt.NDArray[np.bool_] | None = None,
     ) -> None:
-        from cmaxslam_fbp.simulation.sensor_kernels import LANES, LONG_AGO_US, first_noise
+        from cmaxslam_fbp.simulation.sensor_kernels import LONG_AGO_US, first_noise
 
         count = camera.width * camera.height
         if settings.hot_pixels > count:
@@ -98,9 +97,7 @@ class EventSensor:
         self._camera = camera
         self._scene = scene
         self._foreground = foreground
-        self._calm = np.empty(0, bool)
-        if max_step_rad is not None:
-            self._calm = find_calm_texels(scene, LANES / 2 * max_step_rad)
+        self._calm = np.empty(0, bool) if calm is None else calm
         self._bearings = camera.bearings().reshape(-1, 3).astype(np.float32)
         self._refractory_us = np.int64(round(settings.refractory_s * 1e6))
         rng = np.random.default_rng([seed, 0x53656E73])
@@ -119,9 +116,11 @@ class EventSensor:
         self._out_us = np.empty(1 << 16, np.int32)
         self._out_code = np.empty(1 << 16, np.int32)
 
-    def begin(self, rotation: FloatArray, object_rotation: FloatArray | None = None) -> None:
-        """Let all pixels adapt to what they see from `R_wc` (3, 3); no events are due there."""
-        levels = self.render(rotation, object_rotation)
+    def begin(
+        self, rotation: FloatArray, object_rotation: FloatArray | None = None, position: FloatArray | None = None
+    ) -> None:
+        """Let all pixels adapt to what they see from `R_wc` (3, 3) and a position (3,); no events are due there."""
+        levels = self.render(rotation, object_rotation, position)
         self._reference[:] = levels.ravel()
         self._previous[:] = levels.ravel()
 
@@ -131,15 +130,17 @@ class EventSensor:
         rotations: FloatArray,
         object_rotations: FloatArray | None = None,
         origin_ns: int = 0,
+        positions: FloatArray | None = None,
     ) -> Events:
         """Return the events of one block, ordered by time and then by pixel.
 
-        `rotations` (steps, 3, 3) are `R_wc` at the ends of the steps, `object_rotations` those of the foreground.
-        Stamps lie in `(start, end]` of the block and count from `origin_ns`.
+        `rotations` (steps, 3, 3) are `R_wc` at the ends of the steps, `object_rotations` those of the foreground, and
+        `positions` (steps, 3) those of the camera in metres, the origin if not given. Stamps lie in `(start, end]` of
+        the block and count from `origin_ns`.
         """
         from cmaxslam_fbp.simulation.sensor_kernels import advance_pixels, order_events
 
-        faces, middle = self._face_matrices(rotations)
+        faces, middle = self._scene.face_matrices(rotations, positions)
         front = self._front_arguments(rotations, object_rotations)
         first, count = 0, 0
         while True:
@@ -163,12 +164,14 @@ class EventSensor:
         )  # fmt: skip
         return events
 
-    def render(self, rotation: FloatArray, object_rotation: FloatArray | None = None) -> npt.NDArray[np.float32]:
-        """Return the log intensity (height, width) that the pixels see from `R_wc` (3, 3)."""
+    def render(
+        self, rotation: FloatArray, object_rotation: FloatArray | None = None, position: FloatArray | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Return the log intensity (height, width) that the pixels see from `R_wc` (3, 3) and a position (3,)."""
         from cmaxslam_fbp.simulation.sensor_kernels import render_levels
 
         rotations = np.asarray(rotation, np.float64)[None]
-        faces, middle = self._face_matrices(rotations)
+        faces, middle = self._scene.face_matrices(rotations, None if position is None else position[None])
         front = self._front_arguments(rotations, None if object_rotation is None else object_rotation[None])
         levels = np.empty((len(self._bearings), 2), np.float32)
         render_levels(
@@ -176,13 +179,6 @@ class EventSensor:
             faces, middle, *front, levels,
         )  # fmt: skip
         return levels[:, 1].reshape(self._camera.height, self._camera.width)
-
-    @staticmethod
-    def _face_matrices(rotations: FloatArray) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Rotations into the axes of each face (6, 9, K), and the middle rotation (9,)."""
-        steps = len(rotations)
-        matrices = np.einsum("fij,kjl->filk", FACES, rotations).reshape(6, 9, steps)
-        return np.ascontiguousarray(matrices, np.float32), rotations[steps // 2].reshape(9).astype(np.float32)
 
     def _front_arguments(
         self, rotations: FloatArray, object_rotations: FloatArray | None

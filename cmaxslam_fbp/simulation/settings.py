@@ -1,4 +1,4 @@
-"""What to simulate: the settings of a recording."""
+"""What to simulate: the settings of a recording. All defaults are here or in the sections that these name."""
 
 from __future__ import annotations
 
@@ -17,21 +17,17 @@ from cmaxslam_fbp.trajectory.rotation_trajectory import RotationTrajectory
 
 
 @dataclass(frozen=True)
-class SimulationSettings:
-    """What to simulate. Every default of the simulator is here or in the sections that this names.
+class RecordingSettings:
+    """What all simulated recordings have in common.
 
     Attributes
     ----------
     scene : str, Path or array
-        `shapes`, `boxes`, `poster`, the path of an equirectangular image, or a panorama of linear intensity (h, 2h).
+        `shapes`, `boxes`, `poster`, the path of an image, or an image of linear intensity.
     camera : Camera
         The sensor and its lens.
     duration_s : float, optional
-        Length of the recording: 10 s if not given, or the trajectory's.
-    trajectory : RotationTrajectory, optional
-        A motion to follow (smoothed, and turned to start at the identity) instead of a random hand-held one.
-    peak_speed_deg_s, extent_deg : float
-        Of the hand-held motion: its largest speed, and the bound of its yaw; see `HandheldMotion`.
+        Length of the recording: 10 s if nothing else determines it.
     sensor : SensorSettings
         Thresholds, refractory time and noise.
     imu : ImuNoise
@@ -51,9 +47,6 @@ class SimulationSettings:
     scene: str | Path | npt.NDArray[np.floating] = "shapes"
     camera: Camera = field(default_factory=davis240c)
     duration_s: float | None = None
-    trajectory: RotationTrajectory | None = None
-    peak_speed_deg_s: float = 350.0
-    extent_deg: float = 45.0
     sensor: SensorSettings = field(default_factory=SensorSettings)
     imu: ImuNoise = field(default_factory=ImuNoise)
     foreground: ForegroundSettings | None = None
@@ -71,3 +64,50 @@ class SimulationSettings:
             raise SimulationError(f"blur_px={self.blur_px} is impossible; give one within [0, 20]")
         if self.seed < 0:
             raise SimulationError(f"the seed {self.seed} is negative; give 0 or more")
+
+
+@dataclass(frozen=True)
+class SimulationSettings(RecordingSettings):
+    """A camera that turns inside a panorama, whose image is equirectangular (h, 2h).
+
+    Attributes
+    ----------
+    trajectory : RotationTrajectory, optional
+        A motion to follow (smoothed, and turned to start at the identity) instead of a random hand-held one. The
+        recording is as long, if no duration is given.
+    peak_speed_deg_s, extent_deg : float
+        Of the hand-held motion: its largest speed, and the bound of its yaw; see `HandheldMotion`.
+    """
+
+    trajectory: RotationTrajectory | None = None
+    peak_speed_deg_s: float = 350.0
+    extent_deg: float = 45.0
+
+
+@dataclass(frozen=True)
+class PlanarSettings(RecordingSettings):
+    """A camera that translates, without turning, in front of a plane, which the middle square of an image covers.
+
+    Attributes
+    ----------
+    depth_m : float
+        Distance of the plane from where the camera starts, along its optical axis. The scene is drawn in proportion:
+        it looks the same from there at any depth. At one metre the image moves as fast as the camera.
+    peak_speed_m_s, extent_m : float
+        Of the hand-held motion: its largest speed, and the bound of its way to the right and to the left; see
+        `HandheldTranslation`.
+    """
+
+    depth_m: float = 1.0
+    peak_speed_m_s: float = 1.0
+    extent_m: float = 0.4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.depth_m < np.inf:
+            raise SimulationError(f"a depth of {self.depth_m} m is impossible; give a positive one")
+        if self.extent_m > self.depth_m:  # half of the extent is the way forward
+            raise SimulationError(
+                f"a motion of {self.extent_m} m comes too close to a plane at {self.depth_m} m; "
+                "give an extent no larger than the depth"
+            )

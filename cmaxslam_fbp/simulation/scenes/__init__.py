@@ -1,14 +1,30 @@
-"""Scenes: equirectangular panoramas of linear intensity, float32 (width / 2, width), drawn or loaded.
+"""Scenes: images of linear intensity, float32, drawn or loaded: panoramas around the camera, and flat ones before it.
 
-A direction (X, Y, Z) of the world (x right, y down, z forward) is seen at `x = w/2 + f atan2(X, Z)`,
-`y = h/2 + f asin(Y / |P|)` with `f = w / 2 pi`; whole coordinates are pixel centres.
+A panorama (width / 2, width) is equirectangular: a direction (X, Y, Z) of the world (x right, y down, z forward) is
+seen at `x = w/2 + f atan2(X, Z)`, `y = h/2 + f asin(Y / |P|)` with `f = w / 2 pi`; whole coordinates are pixel centres.
+A flat scene (size, size) has the same figures, about as large as the panorama's when seen from a distance of one unit.
 """
 
-from cmaxslam_fbp.simulation.scenes.boxes import draw_boxes
+from cmaxslam_fbp.simulation.scenes.boxes import draw_boxes, draw_flat_boxes
 from cmaxslam_fbp.simulation.scenes.panorama_image import check_panorama, load_panorama
-from cmaxslam_fbp.simulation.scenes.poster import draw_poster
-from cmaxslam_fbp.simulation.scenes.shapes import draw_shapes
+from cmaxslam_fbp.simulation.scenes.plane_image import fit_plane_image, load_plane_image
+from cmaxslam_fbp.simulation.scenes.poster import draw_flat_poster, draw_poster
+from cmaxslam_fbp.simulation.scenes.shapes import draw_flat_shapes, draw_shapes
 
 SCENES = {"shapes": draw_shapes, "boxes": draw_boxes, "poster": draw_poster}
+FLAT_SCENES = {"shapes": draw_flat_shapes, "boxes": draw_flat_boxes, "poster": draw_flat_poster}
 
-__all__ = ["SCENES", "check_panorama", "draw_boxes", "draw_poster", "draw_shapes", "load_panorama"]
+__all__ = [
+    "FLAT_SCENES",
+    "SCENES",
+    "check_panorama",
+    "draw_boxes",
+    "draw_flat_boxes",
+    "draw_flat_poster",
+    "draw_flat_shapes",
+    "draw_poster",
+    "draw_shapes",
+    "fit_plane_image",
+    "load_panorama",
+    "load_plane_image",
+]

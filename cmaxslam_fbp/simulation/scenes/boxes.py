@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.simulation.scenes.flat_patch import flat_patch
 from cmaxslam_fbp.simulation.scenes.tangent_patch import (
     TangentPatch,
     random_direction,
@@ -14,6 +15,7 @@ from cmaxslam_fbp.simulation.scenes.tangent_patch import (
 
 FloatArray = npt.NDArray[np.float64]
 
+_FLOOR = 0.35
 _COUNT = 450
 _HALF_SIZE_DEG = (4.0, 11.0)
 
@@ -65,22 +67,44 @@ def _paint_side(
     panorama[place] += np.clip(0.5 + inside / (2 * soft), 0, 1) * (colour - panorama[place])
 
 
+def _paint_box(
+    image: FloatArray, patch: TangentPatch, half: FloatArray, depth: FloatArray, soft: float, rng: np.random.Generator
+) -> None:
+    """Paint a box of half sizes `half` (2,) whose three visible sides reach `depth` (2,) to the back."""
+    shade = rng.uniform(0.25, 0.8)
+    across, along = np.array([2 * half[0], 0.0]), np.array([0.0, 2 * half[1]])
+    corner = -half
+    side = corner + (across if depth[0] > 0 else 0)
+    lid = corner + (along if depth[1] > 0 else 0)
+    _paint_side(image, patch, side, depth, along, 0.55 * shade, soft, rng)
+    _paint_side(image, patch, lid, across, depth, 0.8 * shade, soft, rng)
+    _paint_side(image, patch, corner, across, along, shade, soft, rng)
+
+
 def draw_boxes(width: int, seed: int) -> npt.NDArray[np.float32]:
     """Return the panorama (width / 2, width): boxes of 8 to 22 degrees, each with three visible sides."""
     rng = np.random.default_rng([seed, 0x426F7865])
-    panorama = np.full((width // 2, width), 0.35)
+    panorama = np.full((width // 2, width), _FLOOR)
     soft = np.pi / width
     for _ in range(_COUNT):
         half = np.tan(np.radians(rng.uniform(*_HALF_SIZE_DEG, 2)))
         depth = rng.uniform(-0.6, 0.6, 2) * half.min()
         radius = np.arctan(np.hypot(*(half + np.abs(depth)))) + 4 * soft
         patch = tangent_patch(width, tangent_axes(random_direction(rng), rng.normal(0, 0.25)), radius)
-        shade = rng.uniform(0.25, 0.8)
-        across, along = np.array([2 * half[0], 0.0]), np.array([0.0, 2 * half[1]])
-        corner = -half
-        side = corner + (across if depth[0] > 0 else 0)
-        lid = corner + (along if depth[1] > 0 else 0)
-        _paint_side(panorama, patch, side, depth, along, 0.55 * shade, soft, rng)
-        _paint_side(panorama, patch, lid, across, depth, 0.8 * shade, soft, rng)
-        _paint_side(panorama, patch, corner, across, along, shade, soft, rng)
+        _paint_box(panorama, patch, half, depth, soft, rng)
     return panorama.astype(np.float32)
+
+
+def draw_flat_boxes(size: int, focal: float, seed: int) -> npt.NDArray[np.float32]:
+    """Return a wall (size, size) of `focal` pixels per unit: a picture of such boxes, as dense and as large."""
+    rng = np.random.default_rng([seed, 0x426F7865, 1])
+    wall = np.full((size, size), _FLOOR)
+    soft = 0.5 / focal
+    half_wall = size / 2 / focal + np.tan(np.radians(_HALF_SIZE_DEG[1]))  # some reach in from outside
+    for _ in range(round(_COUNT / (4 * np.pi) * (2 * half_wall) ** 2)):
+        half = np.tan(np.radians(rng.uniform(*_HALF_SIZE_DEG, 2)))
+        depth = rng.uniform(-0.6, 0.6, 2) * half.min()
+        radius = np.hypot(*(half + np.abs(depth))) + 4 * soft
+        centre = rng.uniform(-half_wall, half_wall, 2)
+        _paint_box(wall, flat_patch(size, focal, centre, rng.normal(0, 0.25), radius), half, depth, soft, rng)
+    return wall.astype(np.float32)

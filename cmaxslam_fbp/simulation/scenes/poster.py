@@ -13,7 +13,19 @@ def draw_poster(width: int, seed: int) -> npt.NDArray[np.float32]:
     """
     from cmaxslam_fbp.simulation.scenes.rock_kernels import rock_levels
 
-    seeds = np.random.default_rng([seed, 0x506F7374]).integers(0, 2**32, 4, dtype=np.uint32)
     levels = np.empty((width // 2, width), np.float32)
-    rock_levels(levels, seeds)
+    rock_levels(levels, _seeds(seed))
     return np.exp(levels)
+
+
+def draw_flat_poster(size: int, focal: float, seed: int) -> npt.NDArray[np.float32]:
+    """Return a poster (size, size) of `focal` pixels per unit: a plane cut through the same cells and noise."""
+    from cmaxslam_fbp.simulation.scenes.rock_kernels import flat_rock_levels
+
+    levels = np.empty((size, size), np.float32)
+    flat_rock_levels(levels, focal, _seeds(seed))
+    return np.exp(levels)
+
+
+def _seeds(seed: int) -> npt.NDArray[np.uint32]:
+    return np.random.default_rng([seed, 0x506F7374]).integers(0, 2**32, 4, dtype=np.uint32)

@@ -1,4 +1,4 @@
-"""Compiled noise of the direction: cells (stones with cracks between them) and smooth fractal noise."""
+"""Compiled noise of space: cells (stones with cracks between them) and smooth fractal noise."""
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
 from __future__ import annotations
@@ -68,8 +68,35 @@ def nearest_cells(x, y, z, seed):
 
 
 @njit(cache=True, nogil=True)
+def rock_level(x, y, z, seeds):
+    """Return the log intensity of rocks at a point of space: large stones, gravel, and grain."""
+    # Bend the space a little, so that the stones are not polyhedra.
+    s = np.float32(9)
+    bend = np.float32(0.035)
+    px = x + bend * value_noise(s * x, s * y, s * z, seeds[0])
+    py = y + bend * value_noise(s * x + s, s * y, s * z, seeds[0])
+    pz = z + bend * value_noise(s * x, s * y + s, s * z, seeds[0])
+    s = np.float32(11)
+    near, far, stone = nearest_cells(s * px, s * py, s * pz, seeds[1])
+    crack = min(max((far - near) * np.float32(6), np.float32(0)), np.float32(1))
+    level = np.float32(1.0) * np.float32(stone >> np.uint32(24)) / np.float32(256)
+    level += np.float32(1.1) * (crack - np.float32(1))
+    s = np.float32(36)
+    near, far, stone = nearest_cells(s * px, s * py, s * pz, seeds[2])
+    crack = min(max((far - near) * np.float32(4), np.float32(0)), np.float32(1))
+    level += np.float32(0.7) * np.float32(stone >> np.uint32(24)) / np.float32(256)
+    level += np.float32(0.5) * (crack - np.float32(1))
+    s, weight = np.float32(6), np.float32(0.45)
+    for octave in range(5):
+        level += weight * value_noise(s * x, s * y, s * z, seeds[3] + np.uint32(octave))
+        s *= np.float32(2.3)
+        weight *= np.float32(0.8)
+    return np.float32(0.5) * level - np.float32(1.0)
+
+
+@njit(cache=True, nogil=True)
 def rock_levels(levels, seeds):
-    """Fill `levels` (height, width) with the log intensity of rocks: large stones, gravel, and grain."""
+    """Fill `levels` (height, width) with the rocks on the unit sphere."""
     height, width = levels.shape
     focal = width / (2 * math.pi)
     for row in range(height):
@@ -79,25 +106,16 @@ def rock_levels(levels, seeds):
             x = np.float32(math.cos(theta) * math.sin(phi))
             y = np.float32(math.sin(theta))
             z = np.float32(math.cos(theta) * math.cos(phi))
-            # Bend the space a little, so that the stones are not polyhedra.
-            s = np.float32(9)
-            bend = np.float32(0.035)
-            px = x + bend * value_noise(s * x, s * y, s * z, seeds[0])
-            py = y + bend * value_noise(s * x + s, s * y, s * z, seeds[0])
-            pz = z + bend * value_noise(s * x, s * y + s, s * z, seeds[0])
-            s = np.float32(11)
-            near, far, stone = nearest_cells(s * px, s * py, s * pz, seeds[1])
-            crack = min(max((far - near) * np.float32(6), np.float32(0)), np.float32(1))
-            level = np.float32(1.0) * np.float32(stone >> np.uint32(24)) / np.float32(256)
-            level += np.float32(1.1) * (crack - np.float32(1))
-            s = np.float32(36)
-            near, far, stone = nearest_cells(s * px, s * py, s * pz, seeds[2])
-            crack = min(max((far - near) * np.float32(4), np.float32(0)), np.float32(1))
-            level += np.float32(0.7) * np.float32(stone >> np.uint32(24)) / np.float32(256)
-            level += np.float32(0.5) * (crack - np.float32(1))
-            s, weight = np.float32(6), np.float32(0.45)
-            for octave in range(5):
-                level += weight * value_noise(s * x, s * y, s * z, seeds[3] + np.uint32(octave))
-                s *= np.float32(2.3)
-                weight *= np.float32(0.8)
-            levels[row, column] = np.float32(0.5) * level - np.float32(1.0)
+            levels[row, column] = rock_level(x, y, z, seeds)
+
+
+@njit(cache=True, nogil=True)
+def flat_rock_levels(levels, focal, seeds):
+    """Fill `levels` (size, size) with the rocks on a plane, about its middle, `focal` pixels per unit."""
+    size = len(levels)
+    z = np.float32(0.37)  # between the cells' lattice planes
+    for row in range(size):
+        y = np.float32((row - (size - 1) / 2) / focal)
+        for column in range(size):
+            x = np.float32((column - (size - 1) / 2) / focal)
+            levels[row, column] = rock_level(x, y, z, seeds)

@@ -5,13 +5,20 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cmaxslam_fbp.simulation.scenes.tangent_patch import random_direction, tangent_axes, tangent_patch
+from cmaxslam_fbp.simulation.scenes.flat_patch import flat_patch
+from cmaxslam_fbp.simulation.scenes.tangent_patch import (
+    TangentPatch,
+    random_direction,
+    tangent_axes,
+    tangent_patch,
+)
 
 FloatArray = npt.NDArray[np.float64]
 
 _WALL = 0.85
 _COUNT = 75
 _RADIUS_DEG = (4.0, 7.5)
+_GAP_DEG = 2.0
 
 
 def _regular(corners: int, inner: float = 1.0) -> FloatArray:
@@ -48,6 +55,18 @@ def polygon_distance(u: FloatArray, v: FloatArray, corners: FloatArray) -> Float
     return np.where(inside, -1.0, 1.0) * np.sqrt(nearest)
 
 
+def _paint_figure(
+    image: FloatArray, patch: TangentPatch, figure: FloatArray | None, size: float, shade: float, soft: float
+) -> None:
+    """Paint a figure of radius `size` around the patch's centre."""
+    if figure is None:
+        distance = np.hypot(patch.u, patch.v) - 0.85 * size
+    else:
+        distance = polygon_distance(patch.u, patch.v, size * figure)
+    cover = np.clip(0.5 - distance / (2 * soft), 0, 1)
+    image[patch.rows, patch.columns] += cover * (shade - image[patch.rows, patch.columns])
+
+
 def draw_shapes(width: int, seed: int) -> npt.NDArray[np.float32]:
     """Return the panorama (width / 2, width): figures of 8 to 15 degrees that do not touch, all around."""
     rng = np.random.default_rng([seed, 0x53686170])
@@ -60,18 +79,31 @@ def draw_shapes(width: int, seed: int) -> npt.NDArray[np.float32]:
             break
         forward, radius = random_direction(rng), np.radians(rng.uniform(*_RADIUS_DEG))
         gaps = [np.arccos(np.clip(forward @ c, -1, 1)) - r for c, r in zip(centres, radii, strict=True)]
-        if gaps and min(gaps) < radius + np.radians(2.0):
+        if gaps and min(gaps) < radius + np.radians(_GAP_DEG):
             continue
         centres.append(forward)
         radii.append(radius)
         figure = _FIGURES[rng.integers(len(_FIGURES))]
         shade = rng.uniform(0.12, 0.35)
         patch = tangent_patch(width, tangent_axes(forward, rng.uniform(0, 2 * np.pi)), radius + 4 * soft)
-        size = np.tan(radius)
-        if figure is None:
-            distance = np.hypot(patch.u, patch.v) - 0.85 * size
-        else:
-            distance = polygon_distance(patch.u, patch.v, size * figure)
-        cover = np.clip(0.5 - distance / (2 * soft), 0, 1)
-        panorama[patch.rows, patch.columns] += cover * (shade - panorama[patch.rows, patch.columns])
+        _paint_figure(panorama, patch, figure, np.tan(radius), shade, soft)
     return panorama.astype(np.float32)
+
+
+def draw_flat_shapes(size: int, focal: float, seed: int) -> npt.NDArray[np.float32]:
+    """Return a wall (size, size) of `focal` pixels per unit: the same figures, as dense and as large."""
+    rng = np.random.default_rng([seed, 0x53686170, 1])
+    wall = np.full((size, size), _WALL)
+    half, soft = size / 2 / focal, 0.5 / focal
+    count = round(_COUNT / (4 * np.pi) * (2 * half) ** 2)
+    centres, radii = np.empty((0, 2)), np.empty(0)
+    for _ in range(40 * count):
+        if len(centres) == count:
+            break
+        centre, radius = rng.uniform(-half, half, 2), np.tan(np.radians(rng.uniform(*_RADIUS_DEG)))
+        if (np.hypot(*(centres - centre).T) - radii < radius + np.radians(_GAP_DEG)).any():
+            continue
+        centres, radii = np.vstack([centres, centre]), np.append(radii, radius)
+        patch = flat_patch(size, focal, centre, rng.uniform(0, 2 * np.pi), radius + 4 * soft)
+        _paint_figure(wall, patch, _FIGURES[rng.integers(len(_FIGURES))], radius, rng.uniform(0.12, 0.35), soft)
+    return wall.astype(np.float32)

@@ -1,0 +1,26 @@
+"""The part of a flat image around a point, with coordinates that are turned about it."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cmaxslam_fbp.simulation.scenes.tangent_patch import TangentPatch
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def flat_patch(size: int, focal: float, centre: FloatArray, roll_rad: float, radius: float) -> TangentPatch:
+    """Return the patch of a square image that holds the disc of `radius` around `centre` (2,): right and down.
+
+    Lengths count from the image's middle, in units of `focal` pixels; `size` is in pixels.
+    """
+    middle = (size - 1) / 2
+    x, y = (
+        np.arange(max(int(np.floor(middle + focal * (c - radius))), 0),
+                  min(int(np.ceil(middle + focal * (c + radius))) + 1, size))
+        for c in centre
+    )  # fmt: skip
+    right, down = ((x - middle) / focal - centre[0])[None, :], ((y - middle) / focal - centre[1])[:, None]
+    c, s = np.cos(roll_rad), np.sin(roll_rad)
+    return TangentPatch(y[:, None], x[None, :], c * right + s * down, c * down - s * right)
