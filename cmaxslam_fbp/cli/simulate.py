@@ -1,4 +1,4 @@
-"""`cmaxslam-fbp simulate`: make a recording of a rotating event camera."""
+"""`cmaxslam-fbp simulate`: make a recording of a rotating or translating event camera."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from cmaxslam_fbp.cli.convert import BagCompression, Compression, Overwrite
 from cmaxslam_fbp.cli.options import Quiet
+from cmaxslam_fbp.errors import SimulationError
 
 _MOTION, _SENSOR = "Motion", "Sensor"
 
@@ -21,28 +22,54 @@ class CameraName(str, Enum):
     dvxplorer = "dvxplorer"
 
 
+class MotionName(str, Enum):
+    """What the camera does: turn inside a panorama, or translate in front of a plane."""
+
+    rotation = "rotation"
+    translation = "translation"
+
+
 def simulate(
     out: Annotated[
         Path,
         typer.Argument(metavar="OUT", help="Ends in .bag (ROS 1), .npz, .zip (ECD text) or nothing (ECD text folder)."),
     ],
-    scene: Annotated[str, typer.Option(help="shapes, boxes, poster, or an equirectangular image.")] = "boxes",
+    scene: Annotated[
+        str, typer.Option(help="shapes, boxes, poster, or an image (equirectangular for a rotation).")
+    ] = "boxes",
     camera: Annotated[CameraName, typer.Option(help="Sensor and lens.")] = CameraName.davis240c,
     duration: Annotated[float | None, typer.Option(metavar="SECONDS", help="Length of the recording.")] = None,
     seed: Annotated[int | None, typer.Option(help="Draws scene, motion and noise.")] = None,
     foreground: Annotated[bool, typer.Option("--foreground", help="A moving object in front of the scene.")] = False,
+    motion: Annotated[
+        MotionName,
+        typer.Option(help="Turn inside a panorama, or translate in front of a plane.", rich_help_panel=_MOTION),
+    ] = MotionName.rotation,
+    depth: Annotated[
+        float | None,
+        typer.Option(metavar="M", help="Distance of the plane, in a translation; 1 m.", rich_help_panel=_MOTION),
+    ] = None,
     trajectory: Annotated[
         Path | None,
-        typer.Option(help="TUM file or groundtruth.txt to follow (smoothed).", rich_help_panel=_MOTION),
+        typer.Option(help="TUM file or groundtruth.txt to follow (smoothed), in a rotation.", rich_help_panel=_MOTION),
     ] = None,
     start: Annotated[
         float, typer.Option(metavar="SECONDS", help="Where in the trajectory to begin.", rich_help_panel=_MOTION)
     ] = 0.0,
     peak_speed: Annotated[
-        float | None, typer.Option(metavar="DEG_S", help="Of a random hand-held motion.", rich_help_panel=_MOTION)
+        float | None,
+        typer.Option(
+            metavar="SPEED",
+            help="Of a random hand-held motion: deg/s in a rotation, m/s in a translation.",
+            rich_help_panel=_MOTION,
+        ),
     ] = None,
     extent: Annotated[
-        float | None, typer.Option(metavar="DEG", help="Bound of its yaw.", rich_help_panel=_MOTION)
+        float | None,
+        typer.Option(
+            help="Its bound: degrees of yaw in a rotation, metres to the side in a translation.",
+            rich_help_panel=_MOTION,
+        ),
     ] = None,
     contrast: Annotated[
         float | None, typer.Option(help="Mean threshold, in log intensity.", rich_help_panel=_SENSOR)
@@ -62,14 +89,21 @@ def simulate(
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a recording of a camera that turns inside a panorama, with exact ground truth.
+    """Make a recording of a camera that turns inside a panorama or translates before a plane, with exact ground truth.
 
     It has the topics of an ECD bag: events, camera_info, imu and poses. The same options give the same bits.
     """
     from cmaxslam_fbp.cli.progress import event_progress
     from cmaxslam_fbp.geometry import camera as cameras
     from cmaxslam_fbp.io.writing import write_recording
-    from cmaxslam_fbp.simulation import ForegroundSettings, SensorSettings, Simulation, SimulationSettings
+    from cmaxslam_fbp.simulation import (
+        ForegroundSettings,
+        PlanarSettings,
+        PlanarSimulation,
+        SensorSettings,
+        Simulation,
+        SimulationSettings,
+    )
 
     sensor = SensorSettings(
         **_given(
@@ -81,24 +115,29 @@ def simulate(
             hot_pixels=hot_pixels,
         )
     )
-    simulation = Simulation(
-        SimulationSettings(
-            scene=scene,
-            camera=getattr(cameras, camera.value)(),
-            sensor=sensor,
-            foreground=ForegroundSettings() if foreground else None,
-            **_given(
-                trajectory=None if trajectory is None else _read_trajectory(trajectory, start, duration),
-                duration_s=duration,
-                seed=seed,
-                peak_speed_deg_s=peak_speed,
-                extent_deg=extent,
-            ),
+    common: dict[str, Any] = {
+        "scene": scene,
+        "camera": getattr(cameras, camera.value)(),
+        "sensor": sensor,
+        "foreground": ForegroundSettings() if foreground else None,
+        **_given(duration_s=duration, seed=seed),
+    }
+    simulation: Simulation | PlanarSimulation
+    if motion is MotionName.translation:
+        _refuse(motion, trajectory=trajectory, start=start or None)
+        planar = _given(depth_m=depth, peak_speed_m_s=peak_speed, extent_m=extent)
+        simulation = PlanarSimulation(PlanarSettings(**common, **planar))
+    else:
+        _refuse(motion, depth=depth)
+        turning = _given(
+            trajectory=None if trajectory is None else _read_trajectory(trajectory, start, duration),
+            peak_speed_deg_s=peak_speed,
+            extent_deg=extent,
         )
-    )
+        simulation = Simulation(SimulationSettings(**common, **turning))
     if not quiet:
         typer.echo(f"scene {scene}, {simulation.duration_s:g} s, {simulation.sensor_size} pixels", err=True)
-    _ = simulation.panorama  # a faulty scene is an error before the file is opened
+    _ = simulation.texture  # a faulty scene is an error before the file is opened
     with event_progress("simulating", quiet=quiet, total_s=simulation.duration_s) as progress:
         written = write_recording(
             simulation,
@@ -119,6 +158,15 @@ def simulate(
 def _given(**options: Any) -> dict[str, Any]:
     """Return the options that were given: the defaults of the others are the simulator's."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _refuse(motion: MotionName, **options: Any) -> None:
+    """Refuse options that the motion has no use for."""
+    for name in _given(**options):
+        other = next(m for m in MotionName if m is not motion)
+        raise SimulationError(
+            f"--{name} is of no use to a {motion.value}; leave it out, or give --motion {other.value}"
+        )
 
 
 def _read_trajectory(path: Path, start_s: float, duration_s: float | None) -> Any:
