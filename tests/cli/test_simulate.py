@@ -5,6 +5,8 @@ import pytest
 
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.io import open_recording
+from cmaxslam_fbp.simulation import PlanarSettings, PlanarSimulation
+from cmaxslam_fbp.simulation.translations import HandheldTranslation
 
 QUICK = ("--scene", "shapes", "--duration", "0.3", "--quiet")
 
@@ -43,6 +45,22 @@ def test_a_trajectory_file_is_followed(run, tmp_path):
     np.testing.assert_allclose(omega, [0, 0.8 * 2 * np.cos(2 * 0.65), 0], atol=0.02)
 
 
+@pytest.mark.parametrize("name", ["a.bag", "a.npz", "a"])
+def test_a_translation_is_written_with_its_positions(run, tmp_path, name):
+    options = ("--motion", "translation", "--depth", "2", "--peak-speed", "1.5", "--extent", "0.3", "--seed", "4")
+    run("simulate", tmp_path / name, *QUICK, *options)
+    recording = open_recording(tmp_path / name)
+    truth = recording.ground_truth
+    path = HandheldTranslation(0.3, 1.5, 0.3, 4)
+    np.testing.assert_allclose(truth.positions_m, path.positions(np.arange(61) * 0.005), atol=1e-6)
+    np.testing.assert_allclose(truth.rotations.magnitude(), 0, atol=1e-9)
+    assert np.abs(recording.imu.angular_velocity_rad_s).max() < 0.1
+    settings = PlanarSettings("shapes", duration_s=0.3, depth_m=2.0, peak_speed_m_s=1.5, extent_m=0.3, seed=4)
+    written, expected = (Events.concatenate(source.chunks()) for source in (recording, PlanarSimulation(settings)))
+    for column in ("t_ns", "x", "y", "p"):
+        np.testing.assert_array_equal(getattr(written, column), getattr(expected, column))
+
+
 def test_noise_hot_pixels_and_foreground_are_options(run, tmp_path):
     run("simulate", tmp_path / "a.npz", *QUICK, "--noise-rate", "0", "--hot-pixels", "0", "--contrast", "0.3")
     run("simulate", tmp_path / "b.npz", *QUICK, "--noise-rate", "5", "--hot-pixels", "0", "--contrast", "0.3")
@@ -60,6 +78,11 @@ def test_noise_hot_pixels_and_foreground_are_options(run, tmp_path):
         (("a.bag", "--contrast", "0"), "impossible"),
         (("a.xyz", "--duration", "0.1", "--scene", "shapes"), "names no format"),
         (("a.bag", "--trajectory", "missing.txt"), "no such file"),
+        (("a.bag", "--depth", "2"), "--motion translation"),
+        (("a.bag", "--motion", "translation", "--trajectory", "a.txt"), "--trajectory"),
+        (("a.bag", "--motion", "translation", "--depth", "0.1"), "too close"),
+        (("a.bag", "--motion", "translation", "--peak-speed", "-1"), "m/s"),
+        (("a.bag", "--motion", "translation", "--scene", "nothing.jpg"), "no such picture"),
     ],
 )
 def test_impossible_wishes_are_one_line(run, tmp_path, arguments, complaint):

@@ -34,10 +34,7 @@ def _bilinear(texture, column, row):
     return upper + v * (lower - upper)
 
 
-def render(simulation, rotation, middle, object_rotation=None):
-    """Levels (N,) at one rendering of a block whose middle rendering has the rotation `middle`."""
-    cube, front = simulation.cube_map, simulation.foreground
-    bearings = simulation.camera.bearings().reshape(-1, 3).astype(np.float32)
+def _panorama_levels(cube, bearings, rotation, middle):
     x, y, z = _turn(middle, bearings)
     ax, ay, az = np.abs(x), np.abs(y), np.abs(z)
     face = np.where(y >= 0, 4, 5)
@@ -52,6 +49,30 @@ def render(simulation, rotation, middle, object_rotation=None):
             column = np.clip(np.nan_to_num(x * scale + half), np.float32(0), limit)
             row = np.clip(np.nan_to_num(y * scale + half), np.float32(0), limit)
         levels = np.where(face == n, _bilinear(cube.texels[n], column, row), levels)
+    return levels
+
+
+def plane_levels(plane, points, rotation, position):
+    """Levels (N,) that the points (N, 2) of the normalised plane see: rays that are cut with the plane, in float64."""
+    rays = np.column_stack([points, np.ones(len(points))]) @ rotation.T
+    lengths = (plane.depth_m - position[2]) / rays[:, 2]
+    column, row = (plane.focal * (position + lengths[:, None] * rays) / plane.depth_m + (plane.size - 1) / 2)[:, :2].T
+    i, j = np.floor(column).astype(int), np.floor(row).astype(int)
+    u, v, texels = column - i, row - j, plane.texels[0].astype(np.float64)
+    upper = (1 - u) * texels[j, i] + u * texels[j, i + 1]
+    lower = (1 - u) * texels[j + 1, i] + u * texels[j + 1, i + 1]
+    return ((1 - v) * upper + v * lower).astype(np.float32)
+
+
+def render(simulation, rotation, middle, object_rotation=None, position=None):
+    """Levels (N,) at one rendering of a block whose middle rendering has the rotation `middle`."""
+    front = simulation.foreground
+    bearings = simulation.camera.bearings().reshape(-1, 3).astype(np.float32)
+    if position is None:
+        levels = _panorama_levels(simulation.cube_map, bearings, rotation, middle)
+    else:
+        points = simulation.camera.undistorted_pixels().reshape(-1, 2)
+        levels = plane_levels(simulation.plane_map, points, rotation, position)
     if front is not None:
         x, y, z = _turn(object_rotation.T @ rotation, bearings)
         size = len(front.levels)
@@ -77,7 +98,8 @@ def reference_events(simulation):
     start = simulation.motion.rotations([0.0])[0]
     front = simulation.foreground
     front_start = None if front is None else front.motion.rotations([0.0])[0]
-    level = render(simulation, start, start, front_start)
+    path = simulation.translation
+    level = render(simulation, start, start, front_start, None if path is None else path.positions([0.0])[0])
     reference, last = level.copy(), [-(10**15)] * count
     rows = []
     for block in simulation.blocks:
@@ -85,12 +107,13 @@ def reference_events(simulation):
         times_s = (block.start_us + times_us[1:]) * 1e-6
         rotations = simulation.motion.rotations(times_s)
         fronts = [None] * block.steps if front is None else front.motion.rotations(times_s)
+        positions = [None] * block.steps if path is None else path.positions(times_s)
         middle = rotations[block.steps // 2]
         for n in range(count):
             noise[n] -= block.start_us
             last[n] -= block.start_us
         for k in range(1, block.steps + 1):
-            after = render(simulation, rotations[k - 1], middle, fronts[k - 1])
+            after = render(simulation, rotations[k - 1], middle, fronts[k - 1], positions[k - 1])
             for n in range(count):
                 due = []
                 while True:

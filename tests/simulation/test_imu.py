@@ -3,9 +3,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.errors import SimulationError
-from cmaxslam_fbp.simulation import ImuNoise, Simulation, SimulationSettings
+from cmaxslam_fbp.simulation import ImuNoise, PlanarSettings, PlanarSimulation, Simulation, SimulationSettings
 from cmaxslam_fbp.simulation.imu import measure_motion
 from cmaxslam_fbp.simulation.motions import HandheldMotion
+from cmaxslam_fbp.simulation.translations import HandheldTranslation
 
 PERFECT = ImuNoise(0, 0, 0, 0, 0, 0)
 
@@ -37,6 +38,23 @@ def test_the_accelerometer_feels_the_floor_push_up():
     np.testing.assert_allclose(imu.linear_acceleration_m_s2[0], [0, -9.81, 0], atol=1e-9)
     in_world = np.einsum("kij,kj->ki", motion.rotations(imu.t_ns * 1e-9), imu.linear_acceleration_m_s2)
     np.testing.assert_allclose(in_world, np.tile([0, -9.81, 0], (len(in_world), 1)), atol=1e-9)
+
+
+def test_a_perfect_accelerometer_integrates_to_the_velocity_also_of_a_camera_that_turns():
+    motion, path = HandheldMotion(2.0, 300.0, 60.0, 1), HandheldTranslation(2.0, 1.0, 0.4, 1)
+    imu = measure_motion(motion, 2_000_000_000, 0, PERFECT, 0, path)
+    times_s = imu.t_ns * 1e-9
+    in_world = np.einsum("kij,kj->ki", motion.rotations(times_s), imu.linear_acceleration_m_s2)
+    in_world += np.array([0, 9.81, 0])
+    velocities = np.cumsum((in_world[1:] + in_world[:-1]) / 2 * 1e-3, axis=0)
+    np.testing.assert_allclose(velocities, path.velocities(times_s[1:]), atol=1e-4)
+    assert np.abs(velocities).max() > 0.5
+
+
+def test_the_gyroscope_of_a_camera_that_only_translates_measures_its_own_errors():
+    assert (PlanarSimulation(PlanarSettings(duration_s=0.2, imu=PERFECT)).imu.angular_velocity_rad_s == 0).all()
+    noisy = PlanarSimulation(PlanarSettings(duration_s=0.2)).imu.angular_velocity_rad_s
+    np.testing.assert_allclose(noisy.std(axis=0), 1.7e-4 * np.sqrt(1000), rtol=0.3)
 
 
 def test_noise_has_the_given_density_and_bias_is_constant_but_for_its_walk():

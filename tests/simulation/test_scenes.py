@@ -3,7 +3,15 @@ import numpy as np
 import pytest
 
 from cmaxslam_fbp.errors import SimulationError
-from cmaxslam_fbp.simulation.scenes import SCENES, check_panorama, load_panorama
+from cmaxslam_fbp.simulation.scenes import (
+    FLAT_SCENES,
+    SCENES,
+    check_panorama,
+    fit_plane_image,
+    load_panorama,
+    load_plane_image,
+)
+from cmaxslam_fbp.simulation.scenes.flat_patch import flat_patch
 from cmaxslam_fbp.simulation.scenes.shapes import polygon_distance
 from cmaxslam_fbp.simulation.scenes.tangent_patch import tangent_axes, tangent_patch
 
@@ -43,6 +51,42 @@ def test_shapes_are_sparse_and_rocks_are_dense():
     assert flat["poster"] < 0.1
 
 
+@pytest.mark.parametrize("scene", FLAT_SCENES)
+def test_flat_scenes_are_positive_and_seeded_and_look_alike_at_all_resolutions(scene):
+    draw = FLAT_SCENES[scene]
+    image = draw(401, 150.0, 3)
+    assert image.shape == (401, 401)
+    assert image.dtype == np.float32
+    assert image.min() > 0
+    np.testing.assert_array_equal(image, draw(401, 150.0, 3))
+    assert np.abs(image - draw(401, 150.0, 4)).max() > 0.1
+    finer = draw(1203, 450.0, 3)
+    assert np.corrcoef(finer[1::3, 1::3].ravel(), image.ravel())[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("scene", FLAT_SCENES)
+def test_flat_scenes_are_about_as_busy_as_their_panoramas(scene):
+    focal = 1536 / (2 * np.pi)
+    around = np.log(SCENES[scene](1536, 1))[256:512]
+    flat = np.log(FLAT_SCENES[scene](701, focal, 1))
+    changes = [np.abs(np.diff(levels, axis=0)).mean() for levels in (around, flat)]
+    assert 0.6 < changes[1] / changes[0] < 1.6
+    # And everywhere: no quarter is empty.
+    quarters = [np.abs(np.diff(flat[i : i + 350, j : j + 350], axis=0)).mean() for i in (0, 350) for j in (0, 350)]
+    assert min(quarters) > 0.3 * changes[1]
+
+
+def test_a_flat_patch_holds_its_disc_and_knows_where_it_is():
+    centre = np.array([0.7, -0.9])
+    patch = flat_patch(201, 90.0, centre, 0.4, 0.3)
+    x, y = np.meshgrid(*2 * [(np.arange(201) - 100) / 90.0])
+    inside = np.zeros((201, 201), bool)
+    inside[patch.rows, patch.columns] = np.hypot(patch.u, patch.v) < 0.3
+    np.testing.assert_array_equal(inside, np.hypot(x - centre[0], y - centre[1]) < 0.3)
+    along_u = np.cos(0.4) * (x - centre[0]) + np.sin(0.4) * (y - centre[1])
+    np.testing.assert_allclose(patch.u, along_u[patch.rows, patch.columns], atol=1e-12)
+
+
 @pytest.mark.parametrize("forward", [[0.0, 0, 1], [0.6, -0.2, -0.7], [0.05, 0.99, 0.05], [0.0, 0.0, -1.0]])
 def test_a_tangent_patch_holds_its_cap_and_knows_where_it_is(forward):
     forward = np.array(forward) / np.linalg.norm(forward)
@@ -77,6 +121,19 @@ def test_an_image_is_linearised_and_its_colours_become_luminance(tmp_path):
     assert panorama.dtype == np.float32
     assert panorama[5, 5] == pytest.approx(0.2126, abs=1e-4)
     assert panorama[5, 100] == pytest.approx(0.5029, abs=1e-3)
+
+
+def test_the_middle_square_of_an_image_covers_a_plane(tmp_path):
+    image = np.full((64, 128), 255, np.uint8)
+    image[:, 32:64] = 188
+    cv2.imwrite(str(tmp_path / "wide.png"), image)
+    plane = load_plane_image(tmp_path / "wide.png", 256)
+    assert plane.shape == (256, 256)
+    np.testing.assert_allclose(plane[:, :120], 0.5029, atol=1e-3)
+    np.testing.assert_allclose(plane[:, 136:], 1.0, atol=1e-3)
+    assert fit_plane_image(np.ones((99, 40)), 20).shape == (20, 20)
+    with pytest.raises(SimulationError, match="8 x 8"):
+        fit_plane_image(np.ones((4, 40)), 20)
 
 
 def test_unusable_panoramas_are_refused_in_one_line(tmp_path):

@@ -5,8 +5,14 @@ import pytest
 
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.geometry.camera import Camera, davis240c, dvxplorer
-from cmaxslam_fbp.simulation import ForegroundSettings, Simulation, SimulationSettings
-from cmaxslam_fbp.simulation.schedule import MAX_BLOCK_RAD, pixels_per_radian, schedule_blocks
+from cmaxslam_fbp.simulation import (
+    ForegroundSettings,
+    PlanarSettings,
+    PlanarSimulation,
+    Simulation,
+    SimulationSettings,
+)
+from cmaxslam_fbp.simulation.schedule import MAX_BLOCK_RAD, pixels_per_radian, pixels_per_tangent, schedule_blocks
 
 
 def test_blocks_cover_the_time_without_gaps():
@@ -40,6 +46,33 @@ def test_no_pixel_moves_further_than_asked_between_two_renderings(camera):
             moved = camera.project(rays @ (after.T @ before).T)
             largest = max(largest, float(np.linalg.norm(moved - edge, axis=1).max()))
     assert 0.1 < largest <= 0.5
+
+
+@pytest.mark.parametrize("camera", [davis240c(), dvxplorer()])
+@pytest.mark.parametrize("foreground", [None, ForegroundSettings()])
+def test_no_pixel_of_a_plane_moves_further_than_asked_between_two_renderings(camera, foreground):
+    settings = PlanarSettings(
+        scene=np.ones((8, 8)), camera=camera, duration_s=1.0, peak_speed_m_s=2.0, depth_m=0.5, foreground=foreground
+    )
+    simulation = PlanarSimulation(settings)
+    edge = np.array([[0, 0], [camera.width - 1, 0], [0, camera.height - 1], [camera.width // 2, camera.height // 2]])
+    rays = np.column_stack([camera.undistort(edge + 0.0), np.ones(4)])
+    largest, fastest = 0.0, 0.0
+    for block in simulation.blocks:
+        times_s = (block.start_us + block.times_us) * 1e-6
+        positions = simulation.translation.positions(times_s)
+        for before, after in pairwise(positions):
+            moved = camera.project(before + (0.5 - before[2]) * rays - after)
+            largest = max(largest, float(np.linalg.norm(moved - edge, axis=1).max()))
+        if foreground is not None:
+            speeds = np.linalg.norm(simulation.foreground.motion.angular_velocities(times_s), axis=1)
+            fastest = max(fastest, speeds.max() * block.length_us * 1e-6 / block.steps * pixels_per_radian(camera))
+    assert 0.25 * (foreground is None) < largest <= 0.5
+    assert fastest <= 0.5
+
+
+def test_pixels_per_tangent_is_the_focal_length_of_a_lens_without_distortion():
+    assert pixels_per_tangent(Camera(80, 60, 40.0, 50.0, 39.5, 29.5)) == pytest.approx(50, rel=1e-6)
 
 
 def test_pixels_per_radian_is_the_focal_length_of_a_narrow_lens():
