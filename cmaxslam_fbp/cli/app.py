@@ -14,6 +14,7 @@ from cmaxslam_fbp.cli.doctor import doctor
 from cmaxslam_fbp.cli.evaluate import evaluate
 from cmaxslam_fbp.cli.info import info
 from cmaxslam_fbp.cli.report import report
+from cmaxslam_fbp.cli.reproduce import reproduce
 from cmaxslam_fbp.cli.run import run
 from cmaxslam_fbp.cli.simulate import simulate
 from cmaxslam_fbp.cli.velocity import velocity
@@ -54,5 +55,6 @@ app.command()(evaluate)
 app.command()(report)
 app.command()(view)
 app.command()(compare)
+app.command()(reproduce)
 app.command()(doctor)
 app.add_typer(config_app, name="config")

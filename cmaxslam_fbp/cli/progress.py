@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cmaxslam_fbp.events import Events
+    from cmaxslam_fbp.experiments.runner import OnRow
     from cmaxslam_fbp.pipeline.slam import Step
 
     OnEvents = Callable[[Events], None]
@@ -79,5 +80,29 @@ def slam_progress(*, quiet: bool, total_s: float | None = None) -> Iterator[OnSt
                     f", {step.speed_deg_s:.0f} deg/s, contrast {step.window.score:.3g}, {step.window.tracking.value}"
                 )
             progress.update(task, description=stage, completed=step.recording_s if total_s else None, words=words)
+
+        yield advance
+
+
+@contextmanager
+def row_progress(study: str, *, quiet: bool) -> Iterator[OnRow]:
+    """Show how many rows of a study are done, and which one is being computed."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = [SpinnerColumn(), TextColumn("{task.fields[study]}"), BarColumn(), MofNCompleteColumn()]
+    with Progress(
+        *columns,
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=quiet or not console.is_terminal,
+    ) as progress:
+        task = progress.add_task("", total=None, study=study)
+
+        def advance(name: str, done: int, total: int) -> None:
+            progress.update(task, description=name, completed=done, total=total)
 
         yield advance

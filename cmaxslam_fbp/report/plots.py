@@ -40,7 +40,7 @@ class Panel:
 
 def plot_panels(panels: Sequence[Panel], title: str = "") -> bytes:
     """Return a PNG with one plot below the other, over a common time axis."""
-    figure = _figure(len(panels))
+    figure = new_figure(len(panels))
     axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     for axis, panel in zip(axes, panels, strict=True):
         for curve in sorted(panel.curves, key=lambda one: not one.is_reference):
@@ -51,17 +51,17 @@ def plot_panels(panels: Sequence[Panel], title: str = "") -> bytes:
             axis.set_ylim(bottom=0)
         if any(curve.name for curve in panel.curves):
             axis.legend(loc="upper right", ncols=4, fontsize=8, frameon=False)
-        _tidy(axis)
+        tidy(axis)
     axes[-1].set_xlabel("time [s]")
     if title:
         axes[0].set_title(title, loc="left", fontweight="bold")
-    return _png(figure)
+    return as_png(figure)
 
 
 def plot_bars(groups: Mapping[str, Mapping[str, float | None]], title: str = "") -> bytes:
     """Return a PNG with one plot per group: horizontal bars, named and with their values; None has no bar."""
     count = max((len(bars) for bars in groups.values()), default=1)
-    figure = _figure(len(groups), panel_in=0.7 + 0.32 * count)
+    figure = new_figure(len(groups), panel_in=0.7 + 0.32 * count)
     axes = figure.subplots(len(groups), 1, squeeze=False)[:, 0]
     for axis, (label, bars) in zip(axes, groups.items(), strict=True):
         values = [value or 0.0 for value in bars.values()]
@@ -71,20 +71,22 @@ def plot_bars(groups: Mapping[str, Mapping[str, float | None]], title: str = "")
         axis.set_xlim(0, 1.14 * max([*values, 1e-9]))
         axis.invert_yaxis()
         axis.set_title(label, loc="left", fontsize=10, fontweight="bold")
-        _tidy(axis)
+        tidy(axis)
         axis.grid(visible=False, axis="y")
     if title:
         figure.suptitle(title)
-    return _png(figure)
+    return as_png(figure)
 
 
-def _figure(panels: int, panel_in: float = _PANEL_IN) -> Figure:
+def new_figure(panels: int, panel_in: float = _PANEL_IN) -> Figure:
+    """Return an empty figure with room for so many plots below each other."""
     from matplotlib.figure import Figure  # without pyplot: a figure of its own, drawn by Agg
 
     return Figure(figsize=(_WIDTH_IN, 0.5 + panel_in * panels), layout="constrained")
 
 
-def _tidy(axis: Axes) -> None:
+def tidy(axis: Axes) -> None:
+    """Give a plot the look of all others."""
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
     for side in ("left", "bottom"):
@@ -95,7 +97,8 @@ def _tidy(axis: Axes) -> None:
     axis.set_axisbelow(True)
 
 
-def _png(figure: Figure) -> bytes:
+def as_png(figure: Figure) -> bytes:
+    """Return a figure as a PNG."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=_DPI, metadata={"Software": None})
     return buffer.getvalue()

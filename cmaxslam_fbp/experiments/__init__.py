@@ -1,0 +1,1 @@
+"""The paper's studies, each with one command: our figures beside the paper's."""

@@ -1,0 +1,69 @@
+"""The studies by name, and how to run them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from cmaxslam_fbp.errors import OutputError
+from cmaxslam_fbp.experiments.runner import OnRow
+from cmaxslam_fbp.experiments.settings import StudyError, StudySettings
+from cmaxslam_fbp.experiments.workbench import Workbench
+
+Study = Callable[[Workbench], list[Path]]
+
+NAMES = ("bias", "reconstruction", "surrogates", "angular", "linear", "cost", "slam")
+ALL = "all"
+SUMMARY = "README.md"
+
+
+def reproduce(name: str, settings: StudySettings, on_row: OnRow | None = None) -> list[Path]:
+    """Run a study, or all of them; return the files that were written, the summary last.
+
+    Rows that an earlier run into the same folder finished are not computed again.
+    """
+    if name not in (*NAMES, ALL):
+        raise StudyError(f"there is no study '{name}'; choose one of {', '.join(NAMES)}, {ALL}")
+    try:
+        settings.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"the folder {settings.out} cannot be written: {error.strerror or error}") from error
+    bench = Workbench(settings, on_row)
+    written = [path for one in (NAMES if name == ALL else (name,)) for path in _study(one)(bench)]
+    return [*written, bench.write(SUMMARY, _summary(settings))]
+
+
+def _summary(settings: StudySettings) -> str:
+    """Return a page with links to all studies that are in the folder."""
+    lines = ["# The paper's studies", ""]
+    if settings.quick:
+        lines += ["Quick runs: they show that it all works, and no more.", ""]
+    for name in NAMES:
+        table = settings.out / name / f"{name}.md"
+        if not table.exists():
+            continue
+        title = table.read_text().splitlines()[0].lstrip("# ")
+        files = [f"[table]({name}/{name}.md)", f"[CSV]({name}/{name}.csv)"]
+        files += [f"[{path.stem}]({name}/{path.name})" for path in sorted((settings.out / name).glob("*.png"))]
+        lines.append(f"- {title}: {', '.join(files)}")
+    return "\n".join(lines) + "\n"
+
+
+def _study(name: str) -> Study:
+    """Return a study; what it needs is imported now."""
+    from cmaxslam_fbp.experiments import velocities
+    from cmaxslam_fbp.experiments.bias import run_bias
+    from cmaxslam_fbp.experiments.cost import run_cost
+    from cmaxslam_fbp.experiments.slam import run_slam
+
+    studies: dict[str, Study] = {
+        "bias": run_bias,
+        "cost": run_cost,
+        "slam": run_slam,
+        **{
+            study.name: partial(velocities.run_velocities, study)
+            for study in (velocities.RECONSTRUCTION, velocities.SURROGATES, velocities.ANGULAR, velocities.LINEAR)
+        },
+    }
+    return studies[name]

@@ -1,0 +1,44 @@
+"""What a study works with: its settings, its folder, and a way to compute rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cmaxslam_fbp.experiments.packet_sets import packet_row
+from cmaxslam_fbp.experiments.rows import Row, Values, write_file
+from cmaxslam_fbp.experiments.runner import OnRow, run_rows
+from cmaxslam_fbp.experiments.sequences import StudySequence, as_sequence, sequence_rows
+from cmaxslam_fbp.experiments.settings import StudySettings
+
+
+@dataclass(frozen=True)
+class Workbench:
+    """Settings and progress of a study."""
+
+    settings: StudySettings
+    on_row: OnRow | None = None
+
+    def run(self, rows: Sequence[Row], *, one_at_a_time: bool = False) -> list[Values]:
+        """Return the results of rows, computed or known."""
+        jobs = 1 if one_at_a_time else self.settings.jobs
+        return run_rows(rows, self.settings.out, jobs=jobs, on_row=self.on_row)
+
+    def sequences(self, names: Iterable[str]) -> list[StudySequence]:
+        """Return the sequences of these names: found, or made where they are missing."""
+        names = list(names)
+        results = self.run(sequence_rows(names, self.settings))
+        return [as_sequence(name, values) for name, values in zip(names, results, strict=True)]
+
+    def packets(self, sequences: Sequence[StudySequence], model: str) -> list[Values]:
+        """Return the packets of the sequences, as rows of velocities need them."""
+        settings = self.settings
+        rows = [packet_row(one, model, settings.velocity_packets, settings.block_packets) for one in sequences]
+        return self.run(rows)
+
+    def write(self, name: str, data: str | bytes) -> Path:
+        """Write a file below the study's folder."""
+        path = self.settings.out / name
+        write_file(path, data.encode() if isinstance(data, str) else data)
+        return path

@@ -1,0 +1,117 @@
+"""The plots of the studies: errors with times, distributions of a bias, pictures side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cmaxslam_fbp.report.plots import COLORS, as_png, new_figure, tidy
+
+FloatArray = npt.NDArray[np.float64]
+Lists = Mapping[str, Sequence[float | None]]
+
+_LOG_RANGE = 30.0  # values that span more than this are drawn on a logarithmic axis
+_BINS = 60
+_SIGNS = (("G_fd > 0", 1, "#d9500b"), ("G_fd < 0", -1, "#2563eb"))
+
+
+def plot_errors_and_times(
+    panels: Mapping[str, tuple[Lists, Lists]], parts: Sequence[str], label: str, title: str
+) -> bytes:
+    """Return a PNG with one plot per panel: for each method a bar per part, and a line of the mean time.
+
+    Parameters
+    ----------
+    panels : name to errors and times, each by method, in the order of the parts; None has no bar
+    parts : what the bars of a method are
+    label : of the errors
+    title : of the figure
+    """
+    figure = new_figure(len(panels), panel_in=3.4)
+    axes = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
+    for axis, (name, (errors, times)) in zip(axes, panels.items(), strict=True):
+        places, width = np.arange(len(errors)), 0.8 / len(parts)
+        for k, part in enumerate(parts):
+            heights = [np.nan if row[k] is None else row[k] for row in errors.values()]
+            shift = (k - (len(parts) - 1) / 2) * width
+            axis.bar(places + shift, heights, width, color=COLORS[k], label=part)
+        known = [value for row in errors.values() for value in row if value]
+        if known and max(known) > _LOG_RANGE * min(known):
+            axis.set_yscale("log")
+        axis.set_ylabel(f"{name}: {label}")
+        axis.set_xticks(places, list(errors), rotation=35, ha="right")
+        tidy(axis)
+        clock = axis.twinx()
+        means = [_mean(row) for row in times.values()]
+        clock.plot(places, means, "o-", color="#17212b", markersize=4, linewidth=1, label="mean time")
+        clock.set_ylim(bottom=0)
+        clock.set_ylabel("mean time [ms]")
+        tidy(clock)
+        clock.grid(visible=False)
+        clock.spines["right"].set_visible(True)
+    figure.legend(*_entries(axes[0], clock), loc="outside lower center", ncols=len(parts) + 1, frameon=False)
+    figure.suptitle(title, fontsize=11)
+    return as_png(figure)
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else float("nan")
+
+
+def _entries(*axes: Any) -> tuple[list[Any], list[str]]:
+    handles, labels = zip(*(axis.get_legend_handles_labels() for axis in axes), strict=True)
+    return [one for part in handles for one in part], [one for part in labels for one in part]
+
+
+def plot_signed_distributions(
+    grid: Mapping[str, Mapping[str, tuple[FloatArray, FloatArray]]], label: str, title: str
+) -> bytes:
+    """Return a PNG with a grid of histograms, rows before columns, coloured by a sign.
+
+    Parameters
+    ----------
+    grid : row to column to values (N,) and the numbers (N,) whose sign colours them
+    label : of the values
+    title : of the figure
+    """
+    columns = len(next(iter(grid.values())))
+    figure = new_figure(len(grid), panel_in=2.0)
+    axes = figure.subplots(len(grid), columns, squeeze=False, sharex="col")
+    for row_axes, (row, cells) in zip(axes, grid.items(), strict=True):
+        for axis, (column, (values, signs)) in zip(row_axes, cells.items(), strict=True):
+            reach = max(float(np.percentile(np.abs(other[column][0]), 99)) for other in grid.values()) or 1.0
+            bins = np.linspace(-reach, reach, _BINS + 1)
+            parts = [np.clip(values[np.sign(signs) == sign], -reach, reach) for _, sign, _ in _SIGNS]
+            names, _, colors = zip(*_SIGNS, strict=True)
+            axis.hist(parts, bins, stacked=True, color=list(colors), label=list(names))
+            axis.axvline(0, color="#17212b", linewidth=0.8)
+            rms = float(np.sqrt(np.mean(values**2)))
+            axis.set_title(f"{column}, {row}: RMS {rms:.3f}", fontsize=9)
+            axis.set_yticks([])
+            tidy(axis)
+    for axis in axes[-1]:
+        axis.set_xlabel(label, fontsize=9)
+    figure.legend(*_entries(axes[0, 0]), loc="outside lower center", ncols=2, frameon=False)
+    figure.suptitle(title, fontsize=11)
+    return as_png(figure)
+
+
+def plot_pictures(grid: Mapping[str, Mapping[str, npt.NDArray[np.uint8] | None]], title: str = "") -> bytes:
+    """Return a PNG with grey pictures side by side: one row of pictures per key, each with its name above."""
+    columns = max(len(row) for row in grid.values())
+    figure = new_figure(len(grid), panel_in=5.2 / columns)
+    axes = figure.subplots(len(grid), columns, squeeze=False)
+    for row_axes, (row, cells) in zip(axes, grid.items(), strict=True):
+        for axis in row_axes:
+            axis.set_axis_off()
+        for axis, (column, picture) in zip(row_axes, cells.items(), strict=False):
+            axis.set_title(f"{row}, {column}", fontsize=7.5)
+            if picture is not None:
+                axis.imshow(picture, cmap="gray", vmin=0, vmax=255, interpolation="lanczos")
+    if title:
+        figure.suptitle(title, fontsize=11)
+    return as_png(figure)
