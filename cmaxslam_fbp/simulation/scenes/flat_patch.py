@@ -16,11 +16,9 @@ def flat_patch(size: int, focal: float, centre: FloatArray, roll_rad: float, rad
     Lengths count from the image's middle, in units of `focal` pixels; `size` is in pixels.
     """
     middle = (size - 1) / 2
-    x, y = (
-        np.arange(max(int(np.floor(middle + focal * (c - radius))), 0),
-                  min(int(np.ceil(middle + focal * (c + radius))) + 1, size))
-        for c in centre
-    )  # fmt: skip
+    first = np.maximum(np.floor(middle + focal * (centre - radius)).astype(int), 0)
+    last = np.minimum(np.ceil(middle + focal * (centre + radius)).astype(int), size - 1)
+    x, y = (np.arange(first[axis], last[axis] + 1) for axis in range(2))
     right, down = ((x - middle) / focal - centre[0])[None, :], ((y - middle) / focal - centre[1])[:, None]
     c, s = np.cos(roll_rad), np.sin(roll_rad)
     return TangentPatch(y[:, None], x[None, :], c * right + s * down, c * down - s * right)
