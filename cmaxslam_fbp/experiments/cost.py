@@ -23,7 +23,7 @@ from cmaxslam_fbp.experiments.rows import Row, Values
 from cmaxslam_fbp.experiments.tables import csv_text, markdown_table, number, page
 from cmaxslam_fbp.experiments.workbench import Workbench
 from cmaxslam_fbp.fbp import Binning
-from cmaxslam_fbp.report.plots import plot_bars
+from cmaxslam_fbp.report.study_plots import plot_grouped_bars
 
 Case = tuple[str, Callable[[], object]]
 
@@ -153,14 +153,11 @@ def _write(bench: Workbench, results: Mapping[tuple[str, int], Values]) -> list[
             body.append([f"overhead {func}, {count:,}", *(f"{ratio:.2f} x" for ratio in (*ratios, *theirs))])
     devices = {name: results[name, COST_EVENTS[0]]["device"] for name in names}
     text = page("Cost", [_WORDS, markdown_table(head, body)], devices, list(results.values()))
-    bars = {
-        f"{name}, {devices[name]}, 20,000 events [us]": results[name, COST_EVENTS[0]]["us"]
-        for name in names
-        if name != "reference"
-    }
-    bars[f"the paper, {COST_CPU_NAME}, 20,000 events [us]"] = {name: times[0] for name, times in COST_CPU_US.items()}
+    bars = {f"{name} ({devices[name]})": results[name, COST_EVENTS[0]]["us"] for name in names if name != "reference"}
+    for where, table in ((COST_CPU_NAME, COST_CPU_US), (COST_GPU_NAME, COST_GPU_US)):
+        bars[f"the paper ({where})"] = {name: times[0] for name, times in table.items()}
     return [
         bench.write("cost/cost.csv", csv_text(records)),
         bench.write("cost/cost.md", text),
-        bench.write("cost/cost.png", plot_bars(bars)),
+        bench.write("cost/cost.png", plot_grouped_bars(bars, "time of a call [us]", "20,000 events, 200 x 150 bins")),
     ]

@@ -68,9 +68,9 @@ class StudySettings:
     @property
     def velocity_packets(self) -> int:
         """How many packets of each sequence the studies of velocities use."""
-        return self.packets or (8 if self.quick else 100)
+        return self.packets or (6 if self.quick else 100)
 
     @property
     def block_packets(self) -> int:
         """How many of them follow each other."""
-        return 4 if self.quick else 10
+        return 3 if self.quick else 10

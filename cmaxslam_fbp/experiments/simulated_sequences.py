@@ -32,9 +32,9 @@ REAL_MOTION = "shapes_rotation_groundtruth.txt"
 # (shapes), 3.1 (boxes), 2.8 (poster) and 1.2 (dynamic) Mev/s for the rotations.
 _ROTATIONS = {
     "shapes": ("shapes", 0.3, False),
-    "poster": ("poster", 0.3, False),
-    "boxes": ("boxes", 0.28, False),
-    "dynamic": ("boxes", 0.42, True),
+    "poster": ("poster", 0.34, False),
+    "boxes": ("boxes", 0.34, False),
+    "dynamic": ("boxes", 0.46, True),
 }
 _TRANSLATIONS = {
     "shapes": ("shapes", 0.3, False),

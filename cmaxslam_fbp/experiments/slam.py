@@ -28,7 +28,7 @@ _RECT = ("kernel=rect", "reconstruction=linear")
 FBP_SETTINGS = tuple(f"{stage}.{setting}" for stage in ("frontend", "backend") for setting in _RECT)
 FIRST_S = 30.0
 _QUICK_SEQUENCES = ("dynamic_rotation", "shapes_rotation")
-_SHOWN_LATITUDE = 0.66  # part of the map's height that is shown: nothing is seen near the poles
+_TOUCHED = 235  # where maps are darker than this, they have events
 _WORDS = (
     "One run over the whole sequence, judged over its first 30 s and over all of it (a run does not look ahead, so the "
     "first 30 s are those of a run that ends there). Abs: RMS angle in deg, with the world's rotation from the first "
@@ -118,7 +118,7 @@ def _write(bench: Workbench, sequences: list[StudySequence], results: Mapping[tu
     parts = [_WORDS, "First 30 s:", _table(records, "first"), "Whole sequence:", _table(records, "whole")]
     parts.append(_reduction(results))
     pictures = {
-        name: {method: _read_map(bench.settings.out / results[name, method]["map"]) for method in METHODS}
+        name: _cut({method: _read_map(bench.settings.out / results[name, method]["map"]) for method in METHODS})
         for name in provenances
     }
     kinds = {one.kind for one in sequences}
@@ -167,7 +167,15 @@ def _read_map(path: Path) -> npt.NDArray[np.uint8] | None:
     import cv2
 
     picture = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
-    if picture is None:
-        return None
-    cut = round(len(picture) * (1 - _SHOWN_LATITUDE) / 2)
-    return np.asarray(picture[cut : len(picture) - cut], np.uint8)
+    return None if picture is None else np.asarray(picture, np.uint8)
+
+
+def _cut(pictures: Mapping[str, npt.NDArray[np.uint8] | None]) -> dict[str, npt.NDArray[np.uint8] | None]:
+    """Cut maps to the part in which any of them has events."""
+    known = [picture for picture in pictures.values() if picture is not None]
+    touched = np.min(known, axis=0) < _TOUCHED if known else np.empty((0, 0), bool)
+    rows, columns = np.flatnonzero(touched.any(axis=1)), np.flatnonzero(touched.any(axis=0))
+    if not len(rows):
+        return dict(pictures)
+    part = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+    return {method: None if picture is None else picture[part] for method, picture in pictures.items()}

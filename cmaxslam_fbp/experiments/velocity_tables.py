@@ -59,6 +59,7 @@ def write_velocities(
     """Write CSV, Markdown and plot of a study; return their paths."""
     cells = {key: cell(values) for key, values in results.items()}
     folder = study.name
+    kinds = ", ".join(sorted({one.kind for one in sequences}))
     provenances = {
         one.name: f"{one.provenance}; {values['packets']} packets in {values['blocks']} blocks over the first 30 s, "
         f"median {values['median_packet_ms']:.1f} ms, RMS speed "
@@ -81,7 +82,7 @@ def write_velocities(
             f"{folder}/{folder}.csv", csv_text([_record(study, key, results[key], provenances) for key in results])
         ),
         bench.write(f"{folder}/{folder}.md", page(study.title, parts, provenances, list(results.values()))),
-        bench.write(f"{folder}/{folder}.png", _plot(study, cells)),
+        bench.write(f"{folder}/{folder}.png", _plot(study, cells, kinds)),
     ]
     return written
 
@@ -159,7 +160,7 @@ def _record(study: VelocityStudy, key: Key, values: Values, provenances: Mapping
     }
 
 
-def _plot(study: VelocityStudy, cells: Mapping[Key, PaperCell]) -> bytes:
+def _plot(study: VelocityStudy, cells: Mapping[Key, PaperCell], kinds: str) -> bytes:
     """Return the paper's figure of the optimisation: mean error as bars and mean time as a line, for each score."""
     methods = list(dict.fromkeys(method for _, method, _ in cells))
     panels = {}
@@ -167,4 +168,4 @@ def _plot(study: VelocityStudy, cells: Mapping[Key, PaperCell]) -> bytes:
         errors = {method: [cells[score, method, scene].error for scene in SCENES] for method in methods}
         times = {method: [cells[score, method, scene].ms for scene in SCENES] for method in methods}
         panels[score] = errors, times
-    return plot_errors_and_times(panels, SCENES, f"RMS error [{study.unit}]", study.title)
+    return plot_errors_and_times(panels, SCENES, f"RMS error [{study.unit}]", f"{study.title} ({kinds} sequences)")

@@ -42,7 +42,7 @@ def plot_errors_and_times(
         if known and max(known) > _LOG_RANGE * min(known):
             axis.set_yscale("log")
         axis.set_ylabel(f"{name}: {label}")
-        axis.set_xticks(places, list(errors), rotation=35, ha="right")
+        axis.set_xticks(places, [method.replace(", ", "\n") for method in errors], rotation=35, ha="right")
         tidy(axis)
         clock = axis.twinx()
         means = [_mean(row) for row in times.values()]
@@ -53,6 +53,26 @@ def plot_errors_and_times(
         clock.grid(visible=False)
         clock.spines["right"].set_visible(True)
     figure.legend(*_entries(axes[0], clock), loc="outside lower center", ncols=len(parts) + 1, frameon=False)
+    figure.suptitle(title, fontsize=11)
+    return as_png(figure)
+
+
+def plot_grouped_bars(series: Mapping[str, Mapping[str, float | None]], label: str, title: str) -> bytes:
+    """Return a PNG with bars on a logarithmic axis: one group per name, one bar in it per series; None has no bar."""
+    names = list(dict.fromkeys(name for values in series.values() for name in values))
+    places, width = np.arange(len(names)), 0.84 / len(series)
+    figure = new_figure(1, panel_in=4.4)
+    axis = figure.subplots()
+    for k, (one, values) in enumerate(series.items()):
+        known = [values.get(name) for name in names]
+        shift = (k - (len(series) - 1) / 2) * width
+        axis.bar(places + shift, [np.nan if v is None else v for v in known], width, color=COLORS[k], label=one)
+    axis.set_yscale("log")
+    axis.set_ylabel(label)
+    axis.set_xticks(places, names, rotation=35, ha="right")
+    tidy(axis)
+    axis.grid(visible=False, axis="x")
+    figure.legend(*_entries(axis), loc="outside lower center", ncols=3, frameon=False)
     figure.suptitle(title, fontsize=11)
     return as_png(figure)
 
@@ -103,13 +123,17 @@ def plot_signed_distributions(
 def plot_pictures(grid: Mapping[str, Mapping[str, npt.NDArray[np.uint8] | None]], title: str = "") -> bytes:
     """Return a PNG with grey pictures side by side: one row of pictures per key, each with its name above."""
     columns = max(len(row) for row in grid.values())
-    figure = new_figure(len(grid), panel_in=5.2 / columns)
+    shapes = [picture.shape for row in grid.values() for picture in row.values() if picture is not None]
+    slenderness = max((height / width for height, width in shapes), default=0.5)
+    figure = new_figure(len(grid), panel_in=0.25 + 9.0 * slenderness / columns)
     axes = figure.subplots(len(grid), columns, squeeze=False)
     for row_axes, (row, cells) in zip(axes, grid.items(), strict=True):
         for axis in row_axes:
-            axis.set_axis_off()
+            axis.set(xticks=[], yticks=[])
+            for side in axis.spines.values():
+                side.set_color("#c8d0d8")
         for axis, (column, picture) in zip(row_axes, cells.items(), strict=False):
-            axis.set_title(f"{row}, {column}", fontsize=7.5)
+            axis.set_title(f"{row}, {column}", fontsize=8)
             if picture is not None:
                 axis.imshow(picture, cmap="gray", vmin=0, vmax=255, interpolation="lanczos")
     if title:
