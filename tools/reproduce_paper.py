@@ -1,4 +1,4 @@
-"""Repeat the paper's studies: the same as `cmaxslam-fbp reproduce`, for a source tree without the command.
+"""Repeat the paper's studies: the same as `cmaxslam-fbp reproduce`, whose --help lists all options.
 
 python tools/reproduce_paper.py all --out reproduction
 python tools/reproduce_paper.py slam --ecd ecd --jobs 2
@@ -6,10 +6,17 @@ python tools/reproduce_paper.py slam --ecd ecd --jobs 2
 
 from __future__ import annotations
 
+import argparse
 import sys
 
 from cmaxslam_fbp.cli import main
 
 if __name__ == "__main__":
-    sys.argv.insert(1, "reproduce")
+    parser = argparse.ArgumentParser(
+        usage="reproduce_paper.py STUDY [--ecd DIR] [--data DIR] [--out DIR] [--quick] [--jobs N] [--packets N]",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _, arguments = parser.parse_known_args()
+    sys.argv[1:] = ["reproduce", *arguments]
     main()

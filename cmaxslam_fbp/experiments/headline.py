@@ -47,10 +47,10 @@ def headline(cells: Cells, scores: tuple[str, ...] = ("LL",), pairs: tuple[tuple
     reductions, speed_ups = [], []
     for score in scores:
         for plain, func in pairs:
-            error = _ratio(
-                [cells[score, func, s].error for s in SCENES], [cells[score, plain, s].error for s in SCENES]
-            )
-            time = _ratio([cells[score, plain, s].ms for s in SCENES], [cells[score, func, s].ms for s in SCENES])
+            scenes = [scene for scene in SCENES if (score, func, scene) in cells]
+            old, new = ([cells[score, method, scene] for scene in scenes] for method in (plain, func))
+            error = _ratio([cell.error for cell in new], [cell.error for cell in old])
+            time = _ratio([cell.ms for cell in old], [cell.ms for cell in new])
             reductions += [] if error is None else [100 * (1 - error)]
             speed_ups += [] if time is None else [time]
     return Headline(

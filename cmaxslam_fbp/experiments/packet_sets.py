@@ -81,7 +81,8 @@ def extract(settings: Mapping[str, Any], out: Path) -> Values:
             numbers.append(place)
     t_ns = np.array([packet.t_ns for packet in kept], np.int64)
     references = wanted(t_ns)
-    name = f"sequences/{settings['sequence']}-{settings['identity'][:12]}-{settings['packets']}-{settings['block']}.npz"
+    parts = (settings["sequence"], settings["identity"][:12], settings["model"], settings["packets"], settings["block"])
+    name = f"sequences/{'-'.join(map(str, parts))}.npz"
     write_file(out / name, _pack(recording.require_camera(), kept, np.array(numbers), references, np.array(starts)))
     durations_ms = [1e-6 * float(packet.events.t_ns[-1] - packet.events.t_ns[0]) for packet in kept]
     return {
@@ -104,9 +105,8 @@ def block_starts(count: int, blocks: int, length: int) -> npt.NDArray[np.int64]:
         raise RecordingError(
             f"{count} packets of {EVENTS_PER_PACKET:,} events are too few for a block of {length} and one before it"
         )
-    ends = np.linspace(count / blocks, count, blocks)
-    firsts = np.floor(ends).astype(np.int64) - length
-    return np.maximum(firsts, 1)
+    ends = 1 + np.floor(np.linspace((count - 1) / blocks, count - 1, blocks) + 1e-9)
+    return (ends - length).astype(np.int64)
 
 
 def read_packets(path: Path) -> PacketSet:

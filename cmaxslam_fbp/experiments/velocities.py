@@ -18,6 +18,7 @@ from cmaxslam_fbp.experiments.velocity_tables import VelocityStudy, write_veloci
 from cmaxslam_fbp.experiments.velocity_trial import velocity_row
 from cmaxslam_fbp.experiments.workbench import Workbench
 
+_QUICK_SCENES = ("boxes", "shapes")
 _METHODS = {**VELOCITY_METHODS, OURS: OUR_METHOD}
 
 ANGULAR = VelocityStudy("angular", "Angular velocity", ROTATIONS, "rotation", "deg/s", 2, _METHODS, paper.ANGULAR)
@@ -46,7 +47,8 @@ SURROGATES = VelocityStudy(
 
 def run_velocities(study: VelocityStudy, bench: Workbench) -> list[Path]:
     """Run a study of velocities; return what was written."""
-    sequences = bench.sequences(study.names)
+    names = [name for name in study.names if not bench.settings.quick or name.partition("_")[0] in _QUICK_SCENES]
+    sequences = bench.sequences(names)
     packets = bench.packets(sequences, study.model)
     methods = study.methods
     keys = [(score, method, one.scene) for score in SCORES for method in methods for one in sequences]

@@ -88,11 +88,12 @@ def write_velocities(
 
 
 def _table(study: VelocityStudy, cells: Mapping[Key, PaperCell]) -> str:
-    head = ["score, method", *(f"{scene} {what}" for scene in SCENES for what in (study.unit, "ms"))]
+    scenes = _scenes(cells)
+    head = ["score, method", *(f"{scene} {what}" for scene in scenes for what in (study.unit, "ms"))]
     rows = []
     for score, method in dict.fromkeys((score, method) for score, method, _ in cells):
         row = [f"{score} {method}"]
-        for scene in SCENES:
+        for scene in scenes:
             ours, theirs = cells[score, method, scene], study.table.get((score, method, scene))
             if theirs is None:
                 row += [number(ours.error, study.digits), number(ours.ms)]
@@ -100,6 +101,11 @@ def _table(study: VelocityStudy, cells: Mapping[Key, PaperCell]) -> str:
                 row += [beside(ours.error, theirs.error, study.digits), beside(ours.ms, theirs.ms)]
         rows.append(row)
     return markdown_table(head, rows)
+
+
+def _scenes(cells: Mapping[Key, PaperCell]) -> list[str]:
+    present = {scene for _, _, scene in cells}
+    return [scene for scene in SCENES if scene in present]
 
 
 def _headlines(study: VelocityStudy, cells: Mapping[Key, PaperCell]) -> list[str]:
@@ -163,9 +169,10 @@ def _record(study: VelocityStudy, key: Key, values: Values, provenances: Mapping
 def _plot(study: VelocityStudy, cells: Mapping[Key, PaperCell], kinds: str) -> bytes:
     """Return the paper's figure of the optimisation: mean error as bars and mean time as a line, for each score."""
     methods = list(dict.fromkeys(method for _, method, _ in cells))
+    scenes = _scenes(cells)
     panels = {}
     for score in SCORES:
-        errors = {method: [cells[score, method, scene].error for scene in SCENES] for method in methods}
-        times = {method: [cells[score, method, scene].ms for scene in SCENES] for method in methods}
+        errors = {method: [cells[score, method, scene].error for scene in scenes] for method in methods}
+        times = {method: [cells[score, method, scene].ms for scene in scenes] for method in methods}
         panels[score] = errors, times
-    return plot_errors_and_times(panels, SCENES, f"RMS error [{study.unit}]", f"{study.title} ({kinds} sequences)")
+    return plot_errors_and_times(panels, scenes, f"RMS error [{study.unit}]", f"{study.title} ({kinds} sequences)")

@@ -1,0 +1,90 @@
+"""Every study runs through in its quick form, and what holds in our measurements is asserted with margins."""
+
+import csv
+import subprocess
+import sys
+
+import cv2
+import numpy as np
+import pytest
+
+from cmaxslam_fbp.experiments.studies import NAMES
+
+FILES = {"bias": ["bias_Var.png", "bias_LL.png"], "slam": ["maps.png"]}
+
+
+def read(folder):
+    with (folder / f"{folder.name}.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_study_writes_csv_markdown_and_plots(quick_study, name):
+    folder = quick_study(name)
+    text = (folder / f"{name}.md").read_text()
+    assert text.startswith("### ")
+    assert "Data:" in text
+    assert "simulated" in text or name == "cost"
+    assert read(folder)
+    for picture in FILES.get(name, [f"{name}.png"]):
+        image = cv2.imread(str(folder / picture))
+        assert image is not None
+        assert image.std() > 5
+
+
+def test_all_of_them_again_computes_nothing(quick_study, quick_folder):
+    before = {path: path.stat().st_mtime_ns for path in (quick_folder / "rows").iterdir()}
+    quick_study("all")
+    assert {path: path.stat().st_mtime_ns for path in (quick_folder / "rows").iterdir()} == before
+    summary = (quick_folder / "README.md").read_text()
+    assert all(f"({name}/{name}.md)" in summary for name in NAMES)
+
+
+def pooled(rows, score, method):
+    """Root mean square over the sequences of the error of a method."""
+    errors = [float(row["rms_per_axis"]) for row in rows if (row["score"], row["method"]) == (score, method)]
+    assert len(errors) == 2
+    return np.sqrt(np.mean(np.square(errors)))
+
+
+def test_an_angular_study_has_all_rows_of_the_paper_and_ours(quick_study):
+    rows = read(quick_study("angular"))
+    assert len({(row["score"], row["method"]) for row in rows}) == 22
+    assert pooled(rows, "Var", "FuncLinear 1") < 5
+
+
+def test_a_linear_study_is_judged_in_metres_per_second(quick_study):
+    rows = read(quick_study("linear"))
+    assert {row["unit"] for row in rows} == {"m/s"}
+    assert pooled(rows, "Var", "FuncLinear 1") < 0.2
+
+
+def test_the_slam_s_errors_are_those_of_a_simulated_pure_rotation(quick_study):
+    rows = read(quick_study("slam"))
+    assert {row["method"] for row in rows} == {"CMax-SLAM", "FBP", "our default"}
+    assert all(float(row["absolute_best_fit_deg"]) < 1 for row in rows)
+
+
+def test_the_cost_study_times_every_backend(quick_study):
+    backends = {row["backend"] for row in read(quick_study("cost"))}
+    assert {"numba", "reference"} <= backends
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nothing"], "there is no study 'nothing'; choose one of bias, reconstruction"),
+        (["bias", "--ecd", "missing"], "the folder missing with the ECD does not exist"),
+        (["bias", "--jobs", "0"], "--jobs must be 1 or more"),
+        (["bias", "--out", "file/inside"], "cannot be written"),
+    ],
+)
+def test_a_mistake_is_one_line(tmp_path, arguments, words):
+    (tmp_path / "file").write_text("")
+    done = subprocess.run(
+        [sys.executable, "-m", "cmaxslam_fbp", "reproduce", *arguments], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
