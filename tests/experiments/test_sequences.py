@@ -92,3 +92,16 @@ def test_a_quick_sequence_says_how_it_was_made(quick_bench):
 
 def test_rows_of_simulations_are_rows(tmp_path):
     assert isinstance(simulation_row("shapes_translation", StudySettings(tmp_path, quick=True)), Row)
+
+
+def test_a_study_runs_on_the_ecd_and_says_so(tmp_path, simulated_bag):
+    folder = tmp_path / "ecd"
+    folder.mkdir()
+    open_recording(simulated_bag).convert(folder / "boxes_rotation", start_s=1.0, duration_s=1.0)
+    shutil.copy(simulated_bag, folder / "shapes_rotation.bag")
+    out = tmp_path / "out"
+    reproduce("surrogates", StudySettings(out, ecd=folder, quick=True, packets=2))
+    text = (out / "surrogates" / "surrogates.md").read_text()
+    assert "- boxes_rotation: ECD boxes_rotation (boxes_rotation, SHA-256 " in text
+    assert "- shapes_rotation: ECD shapes_rotation (shapes_rotation.bag, SHA-256 " in text
+    assert "simulated" not in text
