@@ -32,7 +32,7 @@ class StudySettings:
     jobs : int
         Rows computed at the same time.
     packets : int, optional
-        Packets per sequence in the studies of velocities, instead of the default.
+        Packets per sequence in the studies of velocities, instead of the default; rounded up to whole blocks.
     """
 
     out: Path

@@ -132,17 +132,20 @@ def _write(bench: Workbench, sequences: list[StudySequence], results: Mapping[tu
 
 
 def _table(records: list[dict[str, Any]], part: str) -> str:
-    head = ["sequence, method", "Abs first pose", "Abs best fit", "paper Abs", "Rel 1 s", "Rel 0.1 s", "paper Rel"]
-    head += ["lost windows", "real-time factor"]
-    names = ("absolute_first_pose_deg", "absolute_best_fit_deg", "paper_abs_deg")
-    names += ("relative_1s_deg_s", "relative_0.1s_deg_s", "paper_rel_deg_s")  # type: ignore[assignment]
+    columns = {
+        "Abs first pose": ("absolute_first_pose_deg", 3),
+        "Abs best fit": ("absolute_best_fit_deg", 3),
+        "paper Abs": ("paper_abs_deg", 2),
+        "Rel 1 s": ("relative_1s_deg_s", 3),
+        "Rel 0.1 s": ("relative_0.1s_deg_s", 3),
+        "paper Rel": ("paper_rel_deg_s", 2),
+    }
+    head = ["sequence, method", *columns, "lost windows", "real-time factor"]
     rows = []
     for record in records:
         if record["part"] != part:
             continue
-        cells = [
-            "" if record.get(name) is None else number(record[name], 3 if "paper" not in name else 2) for name in names
-        ]
+        cells = ["" if record.get(name) is None else number(record[name], digits) for name, digits in columns.values()]
         lost = f"{record['lost_windows']} of {record['windows']}"
         rows.append([f"{record['sequence']}, {record['method']}", *cells, lost, number(record["real_time_factor"])])
     return markdown_table(head, rows)
