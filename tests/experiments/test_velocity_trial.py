@@ -75,7 +75,9 @@ def test_no_packet_of_the_variance_ends_abnormally(claims):
     assert all(values["abnormal"] == 0 for values in claims.values())
 
 
-@pytest.mark.parametrize(("abnormal", "has_time", "has_error"), [(0, True, True), (1, False, True), (3, False, False)])
+@pytest.mark.parametrize(
+    ("abnormal", "has_time", "has_error"), [(0, True, True), (1, True, True), (2, False, True), (3, False, False)]
+)
 def test_abnormal_packets_take_away_the_time_and_many_the_error(abnormal, has_time, has_error):
     figures = cell({"packets": 10, "abnormal": abnormal, "rms_per_axis": 2.0, "mean_ms": 7.0})
     assert figures.ms == (7.0 if has_time else None)
