@@ -130,16 +130,18 @@ class BackendConfig(Section):
     """No control rotation is turned by more in one step."""
     max_evaluations: Annotated[int, Field(ge=2)] = 30
     """Evaluations of score and gradient per window."""
-    prior_events: Annotated[float, Field(ge=0)] = 30.0
+    prior_events: Annotated[float, Field(ge=0)] = 300.0
     """Weight of the frontend's motion between control rotations, as a number of events that speak for it."""
-    burst_s: Annotated[float, Field(ge=0)] = 0.008
-    """Keep only events that are the first of their pixel and polarity for this long: later ones lag. 0 keeps all."""
+    passage_s: Annotated[float, Field(ge=0)] = 0.05
+    """Take one event per passage of an edge, in the middle of those that it causes within this time; 0 takes all."""
+    passage_events: Annotated[int, Field(ge=1)] = 2
+    """Passages with fewer events are left out: a single event is late, and may be noise."""
     map_weight: Literal["region", "whole"] = "region"
     """Where the densities of window and map are compared to weigh the map: on the window's region, or everywhere."""
     max_visits: Annotated[int, Field(ge=1)] = 200
     """Pixels that were in the field of view more often (looked up every 0.05 s) are not updated any more."""
-    still_rate_ev_s: Annotated[float, Field(ge=0)] = 10_000.0
-    """Below this event rate the camera counts as still: the window is not optimised."""
+    still_rate_ev_s: Annotated[float, Field(ge=0)] = 2000.0
+    """Below this rate of passages (of events, where all are taken) the camera counts as still: no optimisation."""
     bootstrap_s: Annotated[float, Field(ge=0)] = 1.0
     """After this time the beginning is adjusted once more, against the map that there is by then. 0 for never."""
     lost_correlation: Annotated[float, Field(ge=0, lt=1)] = 0.5

@@ -88,14 +88,34 @@ class Adjuster:
         warp.points(warp.rotations(spline), region, points)
         return region.image_of(self._binning(region)(points))
 
+    def weigh_map(
+        self,
+        known: SingleArray,
+        warp: PanoramicWarp,
+        spline: RotationSpline,
+        region: Region,
+        whole_density: float | None,
+    ) -> SingleArray:
+        """Return `alpha I_G` (rows, columns): the map on a region, as dense as the window's image.
+
+        Parameters
+        ----------
+        known : (rows, columns) float32, `I_G`, the map on the region
+        warp, spline : the window's events and their trajectory
+        region : the part of the panorama that they touch
+        whole_density : event density of the whole map, or None to take that of the region
+        """
+        density = event_density(known) if whole_density is None else whole_density
+        alpha = event_density(self.image_of(warp, spline, region)) / density if density > 0 else 0.0
+        return np.asarray(known * np.float32(alpha), np.float32)
+
     def adjust(
         self,
         warp: PanoramicWarp,
         region: Region,
         spline: RotationSpline,
         first_free: int,
-        known: SingleArray,
-        whole_density: float | None,
+        map_image: SingleArray,
         *,
         held: int = 0,
         blur_sigma_px: float | None = None,
@@ -107,16 +127,12 @@ class Adjuster:
         warp : the window's events
         region : the part of the panorama that they touch
         spline : the window's trajectory to start from; from control rotation `first_free` on it is adjusted
-        known : (rows, columns) float32, the map on the region
+        map_image : (rows, columns) float32, `alpha I_G`, the weighted map on the region
         held : number of control rotations at the spline's end that are not adjusted
-        whole_density : event density of the whole map, or None to take that of the region
         blur_sigma_px : instead of the configured blur
         """
-        image = self.image_of(warp, spline, region)
-        density = event_density(known) if whole_density is None else whole_density
-        alpha = event_density(image) / density if density > 0 else 0.0
         sigma_px = self._config.blur_sigma_px if blur_sigma_px is None else blur_sigma_px
-        objective = self._objective(spline, first_free, held, warp, region, known * np.float32(alpha), sigma_px)
+        objective = self._objective(spline, first_free, held, warp, region, map_image, sigma_px)
         start = np.zeros(objective.parameters)
         solution = self._solver.maximise(objective, start, unit=1 / self.projection.focal_px)
         return Adjusted(objective.spline_at(solution.value), solution, region, objective.window_image(solution.value))

@@ -25,7 +25,8 @@ NS_PER_S = 1_000_000_000
 SingleArray = npt.NDArray[np.float32]
 
 _VISIT_NS = 50_000_000  # the field of view is looked up this often
-_COARSE_SIGMAS_PX = (4.0, 1.5)  # blurs with which a window that seems lost is tried again
+_FEWEST_VISITS = 8  # of a pixel whose map a window is compared with: one that was hardly seen says little
+_COARSE_SIGMAS_PX = (2.0, 4.0)  # blurs with which a window that does not match well is tried again
 
 
 class Tracking(str, Enum):
@@ -139,17 +140,18 @@ class Backend:
         whole = event_density(self.map.image) if self._config.map_weight == "whole" else None
         # The first window keeps its first control rotation, which fixes the world frame.
         free = 1 if first == 0 else self._fixed
-        adjusted = self._adjuster.adjust(warp, region, part, free, known, whole)
+        map_image = self._adjuster.weigh_map(known, warp, part, region, whole)
+        adjusted = self._adjuster.adjust(warp, region, part, free, map_image)
         match = self._match(adjusted, known)
+        for sigma_px in _COARSE_SIGMAS_PX if self._monitor.is_doubtful(match) else self._beginning_sigmas_px:
+            coarse = self._adjuster.adjust(warp, region, part, free, map_image, blur_sigma_px=sigma_px)
+            other = self._adjuster.adjust(warp, region, coarse.spline, free, map_image)
+            if other.solution.score > adjusted.solution.score:
+                adjusted, match = other, self._match(other, known)
+            if not self._monitor.is_doubtful(match):
+                break
         if self._is_lost(window, part, adjusted, match):
-            for sigma_px in _COARSE_SIGMAS_PX:
-                coarse = self._adjuster.adjust(warp, region, part, free, known, whole, blur_sigma_px=sigma_px)
-                adjusted = self._adjuster.adjust(warp, region, coarse.spline, free, known, whole)
-                match = self._match(adjusted, known)
-                if not self._is_lost(window, part, adjusted, match):
-                    break
-            else:
-                return self._report(window, Tracking.LOST, adjusted, match)
+            return self._report(window, Tracking.LOST, adjusted, match)
         self._monitor.accept(match)
         self.spline = _with_part(spline, first, adjusted.spline)
         self._commit(window, adjusted)
@@ -183,9 +185,10 @@ class Backend:
             whole = event_density(self.map.image) if self._config.map_weight == "whole" else None
             # What follows the window is known already: the control rotations beyond its end stay.
             held = 0 if window.is_last else self._order - 2
-            adjusted = self._adjuster.adjust(warp, region, part, self._fixed, known, whole, held=held)
+            map_image = self._adjuster.weigh_map(known, warp, part, region, whole)
+            adjusted = self._adjuster.adjust(warp, region, part, self._fixed, map_image, held=held)
             turn = _turn_at(window.next_ns, part, adjusted.spline)
-            everywhere = np.ones(region.shape, np.bool_)
+            everywhere = np.ones(region.shape, np.int32)
             before_match, match = (correlation(one, known, everywhere) for one in (image, adjusted.image))
             is_better = before_match is None or (match is not None and match > before_match)
             if not is_better or turn > np.radians(self._config.lost_step_deg):
@@ -233,9 +236,15 @@ class Backend:
             warp = self._adjuster.warp(events, window.start_ns, window.end_ns)
             self.map.add(adjusted.region, self._adjuster.image_of(warp, adjusted.spline, adjusted.region))
 
+    @property
+    def _beginning_sigmas_px(self) -> tuple[float, ...]:
+        """The blur that windows are tried with at the beginning, where the map is too thin to tell a good match."""
+        return () if self._beginning is None else _COARSE_SIGMAS_PX[:1]
+
     def _match(self, adjusted: Adjusted, known: SingleArray) -> float | None:
-        seen = adjusted.region.cut_out((self.map.visits > 0).astype(np.float32)) > 0
-        return correlation(adjusted.image, known, seen)
+        visits = np.minimum(adjusted.region.cut_out(self.map.visits), self._config.max_visits)
+        visits[visits < _FEWEST_VISITS] = 0
+        return correlation(adjusted.image, known, visits)
 
     def _is_lost(self, window: Window, predicted: RotationSpline, adjusted: Adjusted, match: float | None) -> bool:
         return self._monitor.is_lost(match, _turn_at(window.next_ns, predicted, adjusted.spline))

@@ -31,18 +31,22 @@ def count_visits(x, y, z, planes, visits):
         visits[i] += _YES if least > _ZERO else _NO
 
 
-@njit(cache=True, nogil=True)
-def sum_moments(one, other, seen, moments):
-    """Write count, sums, squares and product of two flat images over the seen pixels to `moments` (6,)."""
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_moments(window, known, visits, moments):
+    """Write count, sums, squares and product of `sqrt(window)` and `sqrt(known / visits)` to `moments` (6,).
+
+    They run over the pixels of the flat images (P,) that have been visited.
+    """
     n = 0
     a = b = aa = bb = ab = 0.0
-    for i in range(len(one)):
-        if seen[i]:
-            p, q = float(one[i]), float(other[i])
+    for i in range(len(window)):
+        if visits[i] > 0:
+            events, rate = float(window[i]), float(known[i]) / visits[i]
+            p, q = np.sqrt(events), np.sqrt(rate)
             n += 1
             a += p
             b += q
-            aa += p * p
-            bb += q * q
+            aa += events
+            bb += rate
             ab += p * q
     moments[0], moments[1], moments[2], moments[3], moments[4], moments[5] = n, a, b, aa, bb, ab

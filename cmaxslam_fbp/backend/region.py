@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 SingleArray = npt.NDArray[np.float32]
+Number = TypeVar("Number", np.float32, np.int32)
 
 _ROUNDING = 32  # shapes are multiples of this, so that few differ
 _PADDING = 8  # more than any kernel reaches
@@ -55,7 +57,7 @@ class Region:
         p = self.padding
         return np.concatenate([image[:, -p:], image, image[:, :p]], axis=1) if p else image
 
-    def cut_out(self, panorama: SingleArray) -> SingleArray:
+    def cut_out(self, panorama: npt.NDArray[Number]) -> npt.NDArray[Number]:
         """Return a copy of the region's part of a panorama (height, width)."""
         columns = (self.left + np.arange(self.shape[1])) % panorama.shape[1]
         return np.ascontiguousarray(panorama[self.top : self.top + self.shape[0]][:, columns])

@@ -12,19 +12,22 @@ from cmaxslam_fbp.backend import panorama_kernels as kernels
 SingleArray = npt.NDArray[np.float32]
 
 _REMEMBERED = 30  # windows whose match is the usual one
+_DOUBTFUL = 0.75  # part of the usual match below which a window is worth a second try
 _FEWEST = 5  # before so many, nothing is usual
 _MIN_OVERLAP = 0.3  # of the window's events: with fewer on the known map its match says nothing
 
 
-def correlation(window: SingleArray, known: SingleArray, seen: npt.NDArray[np.bool_]) -> float | None:
-    """Return the correlation coefficient of a window's image with the map where the map has been seen, or None.
+def correlation(window: SingleArray, known: SingleArray, visits: npt.NDArray[np.int32]) -> float | None:
+    """Return the correlation coefficient of `sqrt(window)` with `sqrt(known / visits)` where there are visits, or None.
 
-    None stands for a window most of which lies where there is no map yet.
+    Events per visit compare places that were seen often with those that were seen once; roots of counts have the same
+    variance everywhere, so that a few bright edges do not decide alone. None stands for a window most of which lies
+    where there is no map yet.
     """
     moments = np.empty(6)
-    kernels.sum_moments(window.reshape(-1), known.reshape(-1), seen.reshape(-1), moments)
+    kernels.sum_moments(window.reshape(-1), known.reshape(-1), visits.reshape(-1), moments)
     count, a, b, aa, bb, ab = moments.tolist()
-    if a == 0 or a < _MIN_OVERLAP * float(window.sum(dtype=np.float64)):
+    if aa == 0 or aa < _MIN_OVERLAP * float(window.sum(dtype=np.float64)):
         return None
     norm = float(np.sqrt(max(aa - a * a / count, 0.0) * max(bb - b * b / count, 0.0)))
     return (ab - a * b / count) / norm if norm > 0 else None
@@ -51,6 +54,12 @@ class TrackingMonitor:
         if step_rad > self._lost_step_rad:
             return True
         return match is not None and match < self._lost_correlation * float(np.median(self._usual))
+
+    def is_doubtful(self, match: float | None) -> bool:
+        """Tell whether a match is so much below the usual one that the window may fit better elsewhere."""
+        if match is None or len(self._usual) < _FEWEST:
+            return False
+        return match < _DOUBTFUL * float(np.median(self._usual))
 
     def accept(self, match: float | None) -> None:
         """Remember the match of a window that is tracked."""

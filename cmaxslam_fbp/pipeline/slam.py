@@ -15,7 +15,7 @@ from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.errors import RecordingError, TrajectoryError
 from cmaxslam_fbp.evaluation import Evaluation, evaluate
 from cmaxslam_fbp.events import Events
-from cmaxslam_fbp.events.bursts import BurstFilter
+from cmaxslam_fbp.events.passages import edge_passages
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.io.recording import EventStream, Recording
 from cmaxslam_fbp.pipeline.feed import Feed
@@ -176,20 +176,23 @@ class _Run:
             yield latest[0], answer
 
     def _windows(self, chunks: Iterator[Events] | EventStream, *, count: bool = False) -> Iterator[Window]:
-        """Cut events into windows, behind the burst filter."""
+        """Cut events, or the passages of edges, into windows."""
         backend = self._config.backend
-        first_of_bursts = BurstFilter(self._recording.sensor_size, round(backend.burst_s * NS_PER_S))
 
-        def filtered() -> Iterator[Events]:
+        def counted() -> Iterator[Events]:
             for events in chunks:
                 if count and len(events):
                     if self._events == 0:
                         self._start_ns = int(events.t_ns[0])
                     self._end_ns = int(events.t_ns[-1])
                     self._events += len(events)
-                yield first_of_bursts(events)
+                yield events
 
-        return sliding_windows(filtered(), round(backend.window_s * NS_PER_S), round(backend.stride_s * NS_PER_S))
+        stream = counted()
+        if backend.passage_s > 0:
+            size, longest_ns = self._recording.sensor_size, round(backend.passage_s * NS_PER_S)
+            stream = edge_passages(stream, size, longest_ns, backend.passage_events)
+        return sliding_windows(stream, round(backend.window_s * NS_PER_S), round(backend.stride_s * NS_PER_S))
 
     def _tell(self, stage: str, window: Window, report: WindowReport | None = None, speed_deg_s: float = 0.0) -> None:
         """Report a step."""

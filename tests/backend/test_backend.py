@@ -64,7 +64,9 @@ def test_every_window_is_reported_and_matches_the_map(windows, tracked):
         assert 2 <= report.evaluations <= 30
         assert report.seconds > 0
     assert tracked.reports[0].match is None
-    assert min(report.match for report in tracked.reports[2:]) > 0.4
+    matches = [report.match for report in tracked.reports if report.match is not None]
+    assert len(matches) > len(windows) - 6  # it takes 0.4 s until a place is well known
+    assert min(matches) > 0.4
 
 
 def test_the_last_incomplete_window_is_processed_too(recording, windows, tracked):

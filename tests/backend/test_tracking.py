@@ -6,24 +6,29 @@ from cmaxslam_fbp.backend.tracking import TrackingMonitor, correlation
 random = np.random.default_rng(0)
 WINDOW = random.poisson(1.0, (20, 30)).astype(np.float32)
 MAP = (WINDOW + random.poisson(1.0, (20, 30))).astype(np.float32)
-ALL = np.ones((20, 30), bool)
+ALL = np.ones((20, 30), np.int32)
 
 
-def test_the_correlation_is_the_coefficient_over_the_pixels_that_were_seen():
-    seen = random.random((20, 30)) < 0.6
-    assert correlation(WINDOW, MAP, ALL) == pytest.approx(np.corrcoef(WINDOW.ravel(), MAP.ravel())[0, 1])
-    assert correlation(WINDOW, MAP, seen) == pytest.approx(np.corrcoef(WINDOW[seen], MAP[seen])[0, 1])
-    assert correlation(WINDOW, 3 * WINDOW + 2, ALL) == pytest.approx(1)
-    assert correlation(WINDOW, -WINDOW, ALL) == pytest.approx(-1)
+def test_the_correlation_is_that_of_roots_per_visit_over_the_pixels_that_were_seen():
+    visits = random.integers(0, 4, (20, 30)).astype(np.int32)
+    seen = visits > 0
+    expected = np.corrcoef(np.sqrt(WINDOW[seen]), np.sqrt(MAP[seen] / visits[seen]))[0, 1]
+    assert correlation(WINDOW, MAP, visits) == pytest.approx(expected)
+    assert correlation(WINDOW, 3 * WINDOW, ALL) == pytest.approx(1)
+
+
+def test_how_often_a_place_was_seen_does_not_matter():
+    visits = random.integers(1, 200, (20, 30)).astype(np.int32)
+    assert correlation(WINDOW, WINDOW * visits, visits) == pytest.approx(1)
 
 
 def test_most_of_a_window_without_a_map_means_no_answer():
     left = np.zeros_like(ALL)
-    left[:, :6] = True
+    left[:, :6] = 1
     assert correlation(WINDOW, MAP, left) is None
-    left[:, :15] = True
+    left[:, :15] = 1
     assert correlation(WINDOW, MAP, left) is not None
-    assert correlation(WINDOW, MAP, ~ALL) is None
+    assert correlation(WINDOW, MAP, 0 * ALL) is None
 
 
 def test_images_that_say_nothing_have_no_correlation():
@@ -50,6 +55,13 @@ def test_nothing_is_lost_before_there_is_a_usual_match():
 def test_a_match_below_its_part_of_the_usual_one_is_lost(monitor):
     assert monitor.is_lost(0.399, 0.0)
     assert not monitor.is_lost(0.401, 0.0)
+
+
+def test_a_match_well_below_the_usual_one_is_doubtful(monitor):
+    assert monitor.is_doubtful(0.599)
+    assert not monitor.is_doubtful(0.601)
+    assert not monitor.is_doubtful(None)
+    assert not TrackingMonitor(0.5, 0.2).is_doubtful(0.0)
 
 
 def test_a_turn_that_is_too_large_is_lost_however_well_it_matches(monitor):

@@ -1,0 +1,121 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cmaxslam_fbp.events import Events, SensorSize
+from cmaxslam_fbp.events.passages import edge_passages
+
+SIZE = SensorSize(3, 2)
+
+
+def events_of(rows):
+    t, x, y, p = np.array(rows, np.int64).reshape(-1, 4).T
+    return Events(t.copy(), x.astype(np.uint16), y.astype(np.uint16), p.astype(np.uint8))
+
+
+def rows_of(events):
+    return list(zip(events.t_ns.tolist(), events.x.tolist(), events.y.tolist(), events.p.tolist(), strict=True))
+
+
+def passages_of(rows, longest_ns, fewest, cuts=()):
+    bounds = [0, *sorted(cuts), len(rows)]
+    chunks = [events_of(rows[a:b]) for a, b in pairwise(bounds)]
+    return rows_of(Events.concatenate([Events.empty(), *edge_passages(chunks, SIZE, longest_ns, fewest)]))
+
+
+def runs_of(rows, longest_ns):
+    """The times of each run, one pixel after the other."""
+    runs = []
+    for pixel in sorted({row[1:3] for row in rows}):
+        run = []
+        for t, x, y, p in rows:
+            if (x, y) != pixel:
+                continue
+            if run and (p != run[0][1] or t - run[0][0] > longest_ns or len(run) == 8):
+                runs.append((pixel, run))
+                run = []
+            run.append((t, p))
+        runs.append((pixel, run))
+    return runs
+
+
+def middle_of(times):
+    """The time of the level halfway between the one before the first crossing and the last crossing."""
+    if len(times) == 1:
+        return times[0]
+    return int(np.floor(np.interp(len(times) / 2, np.arange(1, len(times) + 1), times)))
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 2), st.integers(0, 1), st.integers(0, 1)), max_size=80),
+    longest_ns=st.integers(1, 40),
+    fewest=st.integers(1, 3),
+    cuts=st.lists(st.integers(0, 80), max_size=4),
+)
+def test_finds_what_a_loop_over_each_pixel_finds_however_the_stream_is_cut(rows, longest_ns, fewest, cuts):
+    rows = sorted(rows, key=lambda row: row[0])
+    wanted = [rows[0], rows[-1]] if rows else []
+    for pixel, run in runs_of(rows, longest_ns):
+        if len(run) >= fewest:
+            wanted.append((middle_of([t for t, _ in run]), *pixel, run[0][1]))
+    found = passages_of(rows, longest_ns, fewest, [min(cut, len(rows)) for cut in cuts])
+    assert sorted(found) == sorted(wanted)
+    assert [row[0] for row in found] == sorted(row[0] for row in found)
+
+
+@pytest.mark.parametrize(
+    ("times", "middle"),
+    [([10], 10), ([10, 14], 10), ([10, 14, 30], 12), ([10, 14, 30, 31], 14), ([10, 14, 30, 40, 41], 22)],
+)
+def test_a_run_of_n_events_is_put_at_the_time_of_the_one_at_n_halves(times, middle):
+    rows = [(0, 2, 1, 0), *[(t, 1, 0, 1) for t in times], (90, 2, 1, 0)]
+    assert passages_of(rows, 50, 1)[1:-1] == [(0, 2, 1, 0), (middle, 1, 0, 1), (90, 2, 1, 0)]
+
+
+def crossings(levels, threshold):
+    """Stamps and polarities of the events of a pixel that sees these levels, one per nanosecond."""
+    reference, rows = levels[0], []
+    for t, level in enumerate(levels):
+        while abs(level - reference) >= threshold:
+            rises = level > reference
+            reference += threshold if rises else -threshold
+            rows.append((t, 0, 0, int(rises)))
+    return rows
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_flank_is_found_at_the_same_place_whichever_way_it_moves(direction):
+    """A pixel under a wave whose rising flank is at phase 0: it fires ON there one way and OFF the other way."""
+    phases = direction * np.linspace(-10, 60, 40_000)
+    passages, firsts = [], []
+    for amplitude in np.linspace(0.5, 1.5, 41):
+        rows = crossings(amplitude * np.sin(phases), 0.3)
+        flank = int(direction > 0)
+        found = [row for row in passages_of(rows, 10**6, 2)[1:-1] if row[3] == flank]
+        passages += [phases[row[0]] for row in found[2:-2]]
+        runs = [run for _, run in runs_of(rows, 10**6) if run[0][1] == flank and len(run) > 1]
+        firsts += [phases[run[0][0]] for run in runs[2:-2]]
+    wrapped = (np.array(passages) + np.pi) % (2 * np.pi) - np.pi
+    assert len(wrapped) > 250
+    assert abs(wrapped.mean()) < 0.03
+    early = (np.array(firsts) + np.pi) % (2 * np.pi) - np.pi
+    assert -direction * early.mean() > 0.2  # the first events alone lead
+
+
+def test_a_long_run_counts_as_several():
+    rows = [(t, 0, 0, 1) for t in range(20)]
+    assert [row[0] for row in passages_of(rows, 1000, 2)] == [0, 3, 11, 17, 19]
+
+
+def test_a_stream_without_events_has_no_passages():
+    assert passages_of([], 10, 2) == []
+    assert passages_of([(5, 0, 0, 1)], 10, 2) == [(5, 0, 0, 1)] * 2
+
+
+def test_stamps_of_any_size():
+    start_ns = 1_468_941_032_000_000_000
+    rows = [(start_ns + t, 1, 1, 0) for t in (0, 3, 7)]
+    assert [row[0] - start_ns for row in passages_of(rows, 10, 2)] == [0, 1, 7]
