@@ -29,7 +29,8 @@ FOLDER = "sequences"
 REAL_MOTION = "shapes_rotation_groundtruth.txt"
 
 # Scene, contrast threshold and foreground. The thresholds bring the rates near the ECD's over 60 s, which are 0.39
-# (shapes), 3.1 (boxes), 2.8 (poster) and 1.2 (dynamic) Mev/s for the rotations.
+# (shapes), 3.1 (boxes), 2.8 (poster) and 1.2 (dynamic) Mev/s for the rotations, and 0.29, 1.9, 1.7 and 0.6 for the
+# translations.
 _ROTATIONS = {
     "shapes": ("shapes", 0.3, False),
     "poster": ("poster", 0.34, False),
@@ -37,10 +38,10 @@ _ROTATIONS = {
     "dynamic": ("boxes", 0.46, True),
 }
 _TRANSLATIONS = {
-    "shapes": ("shapes", 0.3, False),
-    "poster": ("poster", 0.3, False),
-    "boxes": ("boxes", 0.3, False),
-    "dynamic": ("boxes", 0.42, True),
+    "shapes": ("shapes", 0.25, False),
+    "poster": ("poster", 0.2, False),
+    "boxes": ("boxes", 0.18, False),
+    "dynamic": ("boxes", 0.33, True),
 }
 _ROTATION_S, _TRANSLATION_S, _QUICK_S = 60.0, 30.0, 1.5
 _PEAK_SPEED_DEG_S, _QUICK_PEAK_SPEED_DEG_S = 500.0, 250.0
