@@ -43,7 +43,7 @@ _TRANSLATIONS = {
     "boxes": ("boxes", 0.18, False),
     "dynamic": ("boxes", 0.33, True),
 }
-_ROTATION_S, _TRANSLATION_S, _QUICK_S = 60.0, 30.0, 1.5
+_ROTATION_S, _TRANSLATION_S, _QUICK_S = 50.0, 30.0, 1.5
 _PEAK_SPEED_DEG_S, _QUICK_PEAK_SPEED_DEG_S = 500.0, 250.0
 _PEAK_SPEED_M_S = 1.5
 _SPARE_S = 0.2  # of the real motion behind the end, for the spline through it
