@@ -12,6 +12,8 @@ from cmaxslam_fbp.events.sensor import SensorSize
 
 Stamps = npt.NDArray[np.int64]
 
+_LONG_AGO_NS = -(2**61)
+
 
 def edge_passages(chunks: Iterable[Events], size: SensorSize, longest_ns: int, fewest: int) -> Iterator[Events]:
     """Replace the run of events that an edge causes at a pixel by one event, halfway through the change.
@@ -34,73 +36,83 @@ def edge_passages(chunks: Iterable[Events], size: SensorSize, longest_ns: int, f
     longest_ns : time after which a run ends
     fewest : number of events that a run must have
     """
-    passages = _Passages(size, longest_ns, fewest)
-    first: Events | None = None
-    last = Events.empty()
+    passages = EdgePassages(size, longest_ns, fewest)
     for events in chunks:
-        if not len(events):
-            continue
-        if first is None:
-            first = events[:1]
-            yield first
-        last = events[-1:]
         yield passages.add(events)
-    if first is not None:
-        yield passages.rest()
-        yield last
+    yield passages.finish()
 
 
-class _Passages:
-    """The runs of all pixels, and the passages that are known but not yet in order."""
+class EdgePassages:
+    """The runs of all pixels, and the passages that are known but not yet in order; see `edge_passages`."""
 
     def __init__(self, size: SensorSize, longest_ns: int, fewest: int) -> None:
         from cmaxslam_fbp.events.passage_kernels import LONGEST_RUN
 
         pixels = size.width * size.height
         self._width, self._longest_ns, self._fewest = size.width, longest_ns, fewest
-        self._times_ns: Stamps = np.empty(pixels * LONGEST_RUN, np.int64)
-        self._counts = np.zeros(pixels, np.uint8)
-        self._polarities = np.zeros(pixels, np.uint8)
-        self._known_ns: Stamps = np.empty(0, np.int64)
-        self._known_codes: Stamps = np.empty(0, np.int64)
+        self._times_ns: Stamps = np.full(pixels * LONGEST_RUN, _LONG_AGO_NS)
+        self._states = np.zeros(pixels, np.uint8)
+        self._bits = int(2 * pixels).bit_length()
+        self._known: Stamps = np.empty(0, np.int64)
+        self._base_ns = 0
+        self._last: Events | None = None
 
     def add(self, events: Events) -> Events:
         """Add events; return the passages that no later event can change or precede."""
         from cmaxslam_fbp.events.passage_kernels import add_events
 
-        room = len(events)
-        stamps, codes = np.empty(room, np.int64), np.empty(room, np.int64)
+        if not len(events):
+            return events
+        start_ns, end_ns = int(events.t_ns[0]), int(events.t_ns[-1])
+        reach_ns = (1 << (62 - self._bits)) - 2 * self._longest_ns  # what keys can express: half an hour at least
+        if end_ns - start_ns >= reach_ns:
+            half = len(events) // 2
+            return Events.concatenate([self.add(events[:half]), self.add(events[half:])])
+        before = Events.empty()
+        if self._last is None:
+            before = events[:1]
+            self._base_ns = start_ns - self._longest_ns
+        elif end_ns - self._base_ns >= reach_ns:
+            before = self._pass_on(np.empty(0, np.int64), None)
+            self._base_ns = start_ns - self._longest_ns
+        self._last = events[-1:]
+        keys = np.empty(len(events), np.int64)
         found = add_events(
             events.t_ns, events.x, events.y, events.p, self._width, self._longest_ns, self._fewest,
-            self._times_ns, self._counts, self._polarities, stamps, codes,
+            self._base_ns, self._bits, self._times_ns, self._states, keys,
         )  # fmt: skip
-        return self._pass_on(stamps[:found], codes[:found], int(events.t_ns[-1]) - self._longest_ns)
+        passages = self._pass_on(keys[:found], end_ns - self._longest_ns)
+        return Events.concatenate([before, passages]) if len(before) else passages
 
-    def rest(self) -> Events:
-        """Return the passages that are left at the end."""
-        none = np.empty(0, np.int64)
-        return self._pass_on(none, none, None)
+    def finish(self) -> Events:
+        """Return the passages that are left, and the last event."""
+        if self._last is None:
+            return Events.empty()
+        return Events.concatenate([self._pass_on(np.empty(0, np.int64), None), self._last])
 
-    def _pass_on(self, stamps: Stamps, codes: Stamps, before_ns: int | None) -> Events:
+    def _pass_on(self, keys: Stamps, before_ns: int | None) -> Events:
         """Return the passages before a time, or all, in order; runs that began before it have ended."""
-        from cmaxslam_fbp.events.passage_kernels import end_runs
+        from cmaxslam_fbp.events.passage_kernels import end_runs, read_keys, sort_keys
 
-        room = int(np.count_nonzero(self._counts))
-        ended_ns, ended_codes = np.empty(room, np.int64), np.empty(room, np.int64)
         limit_ns = np.iinfo(np.int64).max if before_ns is None else before_ns
-        ended = end_runs(
-            limit_ns, self._fewest, self._times_ns, self._counts, self._polarities, ended_ns, ended_codes
+        ended = np.empty(np.count_nonzero(self._states > 1), np.int64)
+        count = end_runs(
+            limit_ns, self._fewest, self._base_ns, self._bits, self._times_ns, self._states, ended
         )  # fmt: skip
-        all_ns = np.concatenate([self._known_ns, stamps, ended_ns[:ended]])
-        all_codes = np.concatenate([self._known_codes, codes, ended_codes[:ended]])
-        order = np.argsort(all_ns, kind="stable")
-        all_ns, all_codes = all_ns[order], all_codes[order]
-        count = int(np.searchsorted(all_ns, limit_ns))
-        self._known_ns, self._known_codes = all_ns[count:], all_codes[count:]
-        pixels = all_codes[:count] >> 1
-        return Events(
-            all_ns[:count],
-            (pixels % self._width).astype(np.uint16),
-            (pixels // self._width).astype(np.uint16),
-            (all_codes[:count] & 1).astype(np.uint8),
+        unordered = np.concatenate([self._known, keys, ended[:count]])
+        ordered = np.empty_like(unordered)
+        sort_keys(unordered, ordered)
+        count = len(ordered)
+        if before_ns is not None:
+            count = int(np.searchsorted(ordered, (before_ns - self._base_ns) << self._bits))
+        passages = Events(
+            np.empty(count, np.int64), np.empty(count, np.uint16), np.empty(count, np.uint16), np.empty(count, np.uint8)
         )
+        read_keys(
+            ordered[:count], self._width, self._base_ns, self._bits, passages.t_ns, passages.x, passages.y, passages.p
+        )
+        self._known = ordered[count:]
+        if before_ns is not None:  # nothing comes before that time any more: keys count from it
+            self._known -= (before_ns - self._base_ns) << self._bits
+            self._base_ns = before_ns
+        return passages

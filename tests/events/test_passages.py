@@ -119,3 +119,23 @@ def test_stamps_of_any_size():
     start_ns = 1_468_941_032_000_000_000
     rows = [(start_ns + t, 1, 1, 0) for t in (0, 3, 7)]
     assert [row[0] - start_ns for row in passages_of(rows, 10, 2)] == [0, 1, 7]
+
+
+def test_pauses_of_any_length():
+    hour_ns = 3_600_000_000_000
+    size = SensorSize(1280, 720)
+    rows = [(k * hour_ns + t, 1, 1, 0) for k in (0, 3, 30) for t in (5, 8)]
+    for chunks in ([events_of(rows)], [events_of(rows[k : k + 1]) for k in range(len(rows))]):
+        found = Events.concatenate(list(edge_passages(chunks, size, 10, 2)))
+        assert found.t_ns.tolist() == [5, 5, 3 * hour_ns + 5, 30 * hour_ns + 5, 30 * hour_ns + 8]
+
+
+def test_many_passages_in_one_piece_are_in_order():
+    random = np.random.default_rng(0)
+    t_ns = np.sort(random.integers(0, 10**9, 200_000))
+    x, y, p = (random.integers(0, n, len(t_ns)) for n in (240, 180, 2))
+    events = Events(t_ns, x.astype(np.uint16), y.astype(np.uint16), p.astype(np.uint8))
+    whole = Events.concatenate(list(edge_passages([events], SensorSize(240, 180), 10**8, 1)))
+    pieces = edge_passages([events[k : k + 777] for k in range(0, len(events), 777)], SensorSize(240, 180), 10**8, 1)
+    assert (np.diff(whole.t_ns) >= 0).all()
+    assert rows_of(whole) == rows_of(Events.concatenate(list(pieces)))
