@@ -44,7 +44,7 @@ class TensorWarp(Protocol):
 class TorchObjective:
     """`S(theta) = s(B h(x(theta)))` on tensors; see `ContrastObjective` for the mathematics.
 
-    Events, images and sums are float32 on the device, as in the compiled objective; parameters and results
+    Events and images are float32 on the device, scores float64, as in the compiled objective; parameters and results
     are float64 NumPy arrays. The Hessian is the derivative of the synthesized gradient by autograd, row by row.
 
     Parameters
@@ -155,12 +155,12 @@ class TorchObjective:
         """Return the score of points, as a tensor."""
         image = self._blurred(self._binning(points, self._weights))
         self._image = np.ascontiguousarray(image.detach().cpu().numpy())
-        if self._score_name == "variance":
-            return ((image - image.mean()) ** 2).mean()
-        if self._score_name == "mean_square":
-            return (image**2).mean()
-        torch, nb = self._torch, NegativeBinomial()
         h = image.double()
+        if self._score_name == "variance":
+            return ((h - h.mean()) ** 2).mean()
+        if self._score_name == "mean_square":
+            return (h**2).mean()
+        torch, nb = self._torch, NegativeBinomial()
         terms = torch.lgamma(h + nb.r) - torch.lgamma(h + 1) + h * np.log(nb.p)
         return terms.sum() + h.numel() * (nb.r * np.log1p(-nb.p) - float(torch.lgamma(torch.tensor(nb.r).double())))
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.contrast.scores import Variance
 from cmaxslam_fbp.contrast.solution import Solution, Status
-from cmaxslam_fbp.contrast.solvers import Newton, solver_named
+from cmaxslam_fbp.contrast.solvers import LATTICE_BINS, Newton, Solver, solver_named
 from cmaxslam_fbp.frontend.covariance import is_nearly_flat
 from cmaxslam_fbp.frontend.curvature_memory import CurvatureMemory
 from cmaxslam_fbp.frontend.objectives import make_objective, make_smooth_objective, with_gradient
@@ -25,7 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 # Where the last predictions were off by more than so many bins, a grid of bins so many times as wide comes first.
 _APPROACHES = ((1.5, 4), (0.5, 2))
 _SURPRISE_MEMORY = 0.6  # what is left of a surprise after each packet
-_APPROACH_SOLVER = Newton(tolerance_bins=0.1, max_evaluations=8)
+_APPROACH_SOLVER = Newton(tolerance_bins=0.1, max_evaluations=8, lattice_bins=LATTICE_BINS)
 
 # A result is checked by a search if its image is less sharp than those before by these factors: the second
 # where it lies this far from its start.
@@ -57,7 +57,9 @@ class PacketMaximiser:
         self._objective = make_objective(grid.shape, config)
         self._smooth = make_smooth_objective(grid.shape, config) or self._objective
         self._ascended = with_gradient(self._objective, config)
-        self._solver = solver_named(config.solver)
+        self._solver: Solver = solver_named(config.solver)
+        if config.solver == "newton":
+            self._solver = Newton(lattice_bins=LATTICE_BINS)
         self._pyramid = Pyramid(config.model, grid, points)
         self.forget()
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cmaxslam_fbp.contrast.solvers import Newton
+from cmaxslam_fbp.contrast.solvers import LATTICE_BINS, Newton
 from cmaxslam_fbp.frontend.pyramid import Pyramid
 
 FloatArray = npt.NDArray[np.float64]
@@ -17,7 +17,7 @@ FACTORS = (4, 2)
 _SPREAD_BINS = 1.5  # distance of the extra starting points, in bins of the coarsest grid
 _KEPT = 3
 _SAME_BINS = 0.25  # results closer than this, in bins of their grid, count as one
-_SOLVER = Newton(tolerance_bins=0.05, max_evaluations=12)
+_SOLVER = Newton(tolerance_bins=0.05, max_evaluations=12, lattice_bins=LATTICE_BINS)
 
 
 @dataclass

@@ -20,6 +20,10 @@ ROTATION, EXACT_ROTATION, TRANSLATION = range(3)
 # Sums may be taken in any order, and so in vector registers; the order is fixed when the code is compiled.
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
 
+# The points themselves are computed one rounded operation after the other, as `tensor_warps` does it: an event on the
+# edge of two bins falls to the same one on every device.
+_EXACT = {"cache": True, "nogil": True, "error_model": "numpy"}
+
 _BLOCK = 512  # events that are summed in float32
 _ZERO, _ONE, _HALF = np.float32(0), np.float32(1), np.float32(0.5)
 # Series of sin(z)/z, (1 - cos z)/z^2 and (z - sin z)/z^3 in z^2: exact in float32 up to z = pi.
@@ -28,7 +32,7 @@ _C = tuple(np.float32(c) for c in (1 / 2, -1 / 24, 1 / 720, -1 / 40320, 1 / 3628
 _D = tuple(np.float32(c) for c in (1 / 6, -1 / 120, 1 / 5040, -1 / 362880, 1 / 39916800, -1 / 6227020800))
 
 
-@njit(**_OPTIONS)
+@njit(**_EXACT)
 def _series(z2, c):
     value = c[len(c) - 1]
     for k in range(len(c) - 2, -1, -1):
@@ -36,12 +40,12 @@ def _series(z2, c):
     return value
 
 
-@njit(**_OPTIONS)
+@njit(**_EXACT)
 def _cross(a1, a2, a3, b1, b2, b3):
     return a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1
 
 
-@njit(**_OPTIONS)
+@njit(**_EXACT)
 def _transform(model, x, y, a, w):
     """`q(w)`: `p + a w x p` (rotation to first order), `exp(a [w]x) p` (exact), `p + a w` (translation)."""
     if model == TRANSLATION:
@@ -106,7 +110,7 @@ def _image_derivative(model, x, y, a, w, q, inverse, u, v, b):
 def make_warp(MODEL: int) -> Any:
     """Write the bin coordinates, row before column, of all events: `points` is (2 N,)."""
 
-    @njit(**_OPTIONS)
+    @njit(**_EXACT)
     def warp(x, y, a, w0, w1, w2, grid, points):
         w = (w0, w1, w2)
         scale_x, offset_x, scale_y, offset_y = grid[0], grid[1], grid[2], grid[3]

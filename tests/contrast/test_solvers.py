@@ -61,6 +61,35 @@ def test_every_solver_finds_the_top(name, start):
     assert solution.hessians == hill.hessians
 
 
+class Rounded(Staircase):
+    """The staircase on another device: sums that differ in their last digits."""
+
+    def value_and_gradient(self, x):
+        value, gradient = super().value_and_gradient(x)
+        return value, gradient * (1 + 1e-9)
+
+    def hessian(self, x):
+        return super().hessian(x) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.3])
+def test_on_a_lattice_the_last_digits_of_sums_do_not_matter(unit):
+    lattice = 2.0**-11
+    random = np.random.default_rng(0)
+    starts = TOP + random.uniform(-1, 1, (40, 3))
+    pairs = [
+        [Newton(lattice_bins=lattice).maximise(hill(), start, unit=unit) for hill in (Staircase, Rounded)]
+        for start in starts
+    ]
+    assert all((one.value == other.value).all() for one, other in pairs)
+    for one, _ in pairs:
+        steps = one.value / (lattice * unit)
+        np.testing.assert_allclose(steps, np.round(steps), atol=1e-6)
+        np.testing.assert_allclose(one.value, TOP, atol=0.02)
+    without = [[Newton().maximise(hill(), start, unit=unit).value for hill in (Staircase, Rounded)] for start in starts]
+    assert any((one != other).any() for one, other in without)
+
+
 def test_newton_climbs_a_staircase_by_its_gradient():
     solution = Newton().maximise(Staircase(), TOP + np.array([0.9, 0.4, -0.8]))
     assert solution.status is Status.CONVERGED

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from cmaxslam_fbp.contrast.solvers.fletcher_reeves import FletcherReeves
 from cmaxslam_fbp.contrast.solvers.lbfgsb import Lbfgsb
-from cmaxslam_fbp.contrast.solvers.newton import Newton
+from cmaxslam_fbp.contrast.solvers.newton import LATTICE_BINS, Newton
 from cmaxslam_fbp.contrast.solvers.quasi_newton import QuasiNewton
 from cmaxslam_fbp.contrast.solvers.solver import Solver, SolverName
 from cmaxslam_fbp.contrast.solvers.trust_ncg import TrustNcg
 
-__all__ = ["FletcherReeves", "Lbfgsb", "Newton", "QuasiNewton", "Solver", "SolverName", "TrustNcg", "solver_named"]
+__all__ = [
+    "LATTICE_BINS",
+    "FletcherReeves",
+    "Lbfgsb",
+    "Newton",
+    "QuasiNewton",
+    "Solver",
+    "SolverName",
+    "TrustNcg",
+    "solver_named",
+]
 
 
 def solver_named(name: SolverName) -> Solver:

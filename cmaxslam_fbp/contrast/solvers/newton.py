@@ -14,6 +14,9 @@ from cmaxslam_fbp.contrast.solvers import newton_kernels as kernels
 FloatArray = npt.NDArray[np.float64]
 
 _MIN_EIGENVALUE = 1e-3  # of the model, as a part of the largest: flatter directions count as that steep
+LATTICE_BINS = 2.0**-11  # a lattice that is fine enough for any tolerance here
+_START_LATTICE = 256  # steps of the lattice
+_MODEL_LATTICE = 2.0**-8  # as a part of the model's largest entry
 _SHRINK, _GROW = 0.3, 2.0
 _DAMPING = 0.1  # least part of the model's curvature that an update may leave along a step
 
@@ -31,6 +34,10 @@ class Newton:
     A step below the tolerance ends the search. It is still added, without an evaluation: what remains after it is a
     small part of it.
 
+    With a lattice all parameters are rounded to it, and the start and the model more coarsely. On a staircase the last
+    bit of a parameter can move an event to the next bin, and the search to another end: sums that another device
+    takes in another order would show in the result. On a lattice much finer than the tolerance they do not.
+
     Attributes
     ----------
     tolerance_bins : float
@@ -41,21 +48,27 @@ class Newton:
         Steps below this, in units, are judged by the gradient alone.
     max_evaluations : int
         Of the score and its gradient.
+    lattice_bins : float
+        Step of the lattice, in units; zero for none.
     """
 
     tolerance_bins: float = 0.01
     max_step_bins: float = 2.0
     short_step_bins: float = 0.5
     max_evaluations: int = 25
+    lattice_bins: float = 0.0
 
     def maximise(
         self, objective: Objective, start: FloatArray, *, unit: float = 1.0, hessian: FloatArray | None = None
     ) -> Solution:
         """Return the maximum near the start; see `Solver.maximise`."""
         evaluations_before, hessians_before = objective.evaluations, objective.hessians
-        x = np.array(start, np.float64)
+        lattice = self.lattice_bins * unit
+        x = _rounded(start, _START_LATTICE * lattice)
         score, gradient = objective.value_and_gradient(x)
-        model: FloatArray = -np.ascontiguousarray(objective.hessian(x) if hessian is None else hessian, np.float64)
+        model = -np.asarray(objective.hessian(x) if hessian is None else hessian, np.float64)
+        if lattice:
+            model = _rounded(model, _MODEL_LATTICE * float(np.abs(model).max()))
         status = Status.ITERATION_LIMIT
         radius = self.max_step_bins * unit
         last_step = np.zeros_like(x)
@@ -78,7 +91,9 @@ class Newton:
             if length > radius:
                 step *= radius / length
                 length = radius
-            there, gradient_there = objective.value_and_gradient(x + step)
+            next_x = _rounded(x + step, lattice)
+            step = next_x - x
+            there, gradient_there = objective.value_and_gradient(next_x)
             if not np.isfinite(there + gradient_there.sum()):
                 radius = _SHRINK * length
                 continue
@@ -89,11 +104,11 @@ class Newton:
             if is_better:
                 if length == radius and gradient_there @ step > 0:
                     radius *= _GROW
-                x, score, gradient = x + step, there, gradient_there
+                x, score, gradient = next_x, there, gradient_there
             else:
                 radius = _SHRINK * length
         return Solution(
-            value=x + last_step,
+            value=_rounded(x + last_step, lattice),
             evaluated=x,
             score=score,
             status=status,
@@ -102,3 +117,9 @@ class Newton:
             gradient=gradient,
             hessian=-model,
         )
+
+
+def _rounded(values: FloatArray, step: float) -> FloatArray:
+    """Return values on the lattice with a step; as they are where it is zero, or nothing to count in."""
+    values = np.array(values, np.float64)
+    return np.round(values / step) * step if 0 < step < np.inf else values
