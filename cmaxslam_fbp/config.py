@@ -136,11 +136,13 @@ class BackendConfig(Section):
     """Take one event per passage of an edge, in the middle of those that it causes within this time; 0 takes all."""
     passage_events: Annotated[int, Field(ge=1)] = 2
     """Passages with fewer events are left out: a single event is late, and may be noise."""
+    enough_passages_s: Annotated[float, Field(ge=0)] = 50_000.0
+    """But not in windows where fewer passages per second would be left."""
     map_weight: Literal["region", "whole"] = "region"
     """Where the densities of window and map are compared to weigh the map: on the window's region, or everywhere."""
     max_visits: Annotated[int, Field(ge=1)] = 200
     """Pixels that were in the field of view more often (looked up every 0.05 s) are not updated any more."""
-    still_rate_ev_s: Annotated[float, Field(ge=0)] = 2000.0
+    still_rate_ev_s: Annotated[float, Field(ge=0)] = 10_000.0
     """Below this rate of passages (of events, where all are taken) the camera counts as still: no optimisation."""
     bootstrap_s: Annotated[float, Field(ge=0)] = 1.0
     """After this time the beginning is adjusted once more, against the map that there is by then. 0 for never."""

@@ -1,6 +1,7 @@
 """Compiled search for the passages of edges over pixels.
 
-A passage is written as a key, `(t - base) << bits | 2 pixel + polarity`: to sort keys is to sort passages by time.
+A passage is written as a key, `(t - base) << bits | 16 pixel + n` with the number `n` of its events: to sort keys is to
+sort passages by time.
 """
 
 # mypy: ignore-errors
@@ -22,15 +23,15 @@ def passage_key(times_ns, pixel, state, base_ns, bits):
     middle = pixel * LONGEST_RUN + max(count >> 1, 1) - 1
     after = middle + (count & 1 if count > 1 else 0)
     t_ns = (times_ns[middle] + times_ns[after]) >> 1
-    return ((t_ns - base_ns) << bits) | (2 * pixel + np.int64(state & 1))
+    return ((t_ns - base_ns) << bits) | (16 * pixel + count)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_events(t_ns, x, y, p, width, longest_ns, fewest, base_ns, bits, times_ns, states, keys):
+def add_events(t_ns, x, y, p, width, longest_ns, base_ns, bits, times_ns, states, keys):
     """Add events (N,) to the runs of their pixels; write the keys of those that end by it, and return their number.
 
     `times_ns` (P LONGEST_RUN,) holds the times of the events of each pixel's run, and `states` (P,) twice their number
-    plus their polarity. Only runs of at least `fewest` events are written.
+    plus their polarity.
     """
     written = 0
     for i in range(len(t_ns)):
@@ -40,7 +41,7 @@ def add_events(t_ns, x, y, p, width, longest_ns, fewest, base_ns, bits, times_ns
         first = pixel * LONGEST_RUN
         t = t_ns[i]
         if (count == LONGEST_RUN) | (state & 1 != p[i]) | (t - times_ns[first] > longest_ns):
-            if count >= fewest:
+            if count > 0:
                 keys[written] = passage_key(times_ns, pixel, state, base_ns, bits)
                 written += 1
             count = 0
@@ -50,15 +51,14 @@ def add_events(t_ns, x, y, p, width, longest_ns, fewest, base_ns, bits, times_ns
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def end_runs(before_ns, fewest, base_ns, bits, times_ns, states, keys):
-    """End the runs that began before a time; write the keys of those of `fewest` events or more."""
+def end_runs(before_ns, base_ns, bits, times_ns, states, keys):
+    """End the runs that began before a time; write their keys, and return their number."""
     written = 0
     for pixel in range(len(states)):
         state = states[pixel]
         if state > 1 and times_ns[pixel * LONGEST_RUN] < before_ns:
-            if state >> 1 >= fewest:
-                keys[written] = passage_key(times_ns, pixel, state, base_ns, bits)
-                written += 1
+            keys[written] = passage_key(times_ns, pixel, state, base_ns, bits)
+            written += 1
             states[pixel] = state & 1
     return written
 
@@ -94,13 +94,13 @@ def sort_keys(keys, ordered):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def read_keys(keys, width, base_ns, bits, t_ns, x, y, p):
+def read_keys(keys, width, base_ns, bits, t_ns, x, y, n):
     """Write what keys (K,) stand for."""
     codes = (np.int64(1) << bits) - 1
     for i in range(len(keys)):
         code = keys[i] & codes
-        row = (code >> 1) // width
+        row = (code >> 4) // width
         t_ns[i] = base_ns + (keys[i] >> bits)
-        x[i] = (code >> 1) - row * width
+        x[i] = (code >> 4) - row * width
         y[i] = row
-        p[i] = code & 1
+        n[i] = code & 15

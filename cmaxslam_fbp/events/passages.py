@@ -15,7 +15,7 @@ Stamps = npt.NDArray[np.int64]
 _LONG_AGO_NS = -(2**61)
 
 
-def edge_passages(chunks: Iterable[Events], size: SensorSize, longest_ns: int, fewest: int) -> Iterator[Events]:
+def edge_passages(chunks: Iterable[Events], size: SensorSize, longest_ns: int) -> Iterator[Events]:
     """Replace the run of events that an edge causes at a pixel by one event, halfway through the change.
 
     A run is what a pixel fires with one polarity, within `longest_ns`: while an edge passes, its intensity rises (or
@@ -24,35 +24,40 @@ def edge_passages(chunks: Iterable[Events], size: SensorSize, longest_ns: int, f
     `L + (n + 1) C`: its middle is at `L + n C / 2`, the level of the `n / 2`-th event. There, and not at the first
     event nor at all of them, an edge is found at the same place whichever way it moves; an estimate from all events
     lags behind the motion. A single event is half a threshold late by this rule, with no event before it to tell by
-    how much: it takes runs of `fewest = 2` events to be rid of these, and of most noise.
+    how much, and may be noise: `strong_passages` leaves these out.
 
-    Events come ordered by time. The first and the last event of the stream are passed on as they are, so that the
-    passages cover the same time.
+    The polarity `p` of a passage gives way to the number `n` of its events. Events come ordered by time. The first and
+    the last event of the stream are passed on, so that the passages cover the same time.
 
     Parameters
     ----------
     chunks : events ordered by time
     size : of the sensor
     longest_ns : time after which a run ends
-    fewest : number of events that a run must have
     """
-    passages = EdgePassages(size, longest_ns, fewest)
+    passages = EdgePassages(size, longest_ns)
     for events in chunks:
         yield passages.add(events)
     yield passages.finish()
 
 
+def strong_passages(passages: Events, fewest: int, enough: float) -> Events:
+    """Return the passages of at least `fewest` events, or all where fewer than `enough` are left of them."""
+    strong = passages.p >= fewest
+    return passages[strong] if np.count_nonzero(strong) >= enough else passages
+
+
 class EdgePassages:
     """The runs of all pixels, and the passages that are known but not yet in order; see `edge_passages`."""
 
-    def __init__(self, size: SensorSize, longest_ns: int, fewest: int) -> None:
+    def __init__(self, size: SensorSize, longest_ns: int) -> None:
         from cmaxslam_fbp.events.passage_kernels import LONGEST_RUN
 
         pixels = size.width * size.height
-        self._width, self._longest_ns, self._fewest = size.width, longest_ns, fewest
+        self._width, self._longest_ns = size.width, longest_ns
         self._times_ns: Stamps = np.full(pixels * LONGEST_RUN, _LONG_AGO_NS)
         self._states = np.zeros(pixels, np.uint8)
-        self._bits = int(2 * pixels).bit_length()
+        self._bits = int(16 * pixels).bit_length()
         self._known: Stamps = np.empty(0, np.int64)
         self._base_ns = 0
         self._last: Events | None = None
@@ -64,21 +69,21 @@ class EdgePassages:
         if not len(events):
             return events
         start_ns, end_ns = int(events.t_ns[0]), int(events.t_ns[-1])
-        reach_ns = (1 << (62 - self._bits)) - 2 * self._longest_ns  # what keys can express: half an hour at least
+        reach_ns = (1 << (62 - self._bits)) - 2 * self._longest_ns  # what keys can express: minutes at least
         if end_ns - start_ns >= reach_ns:
             half = len(events) // 2
             return Events.concatenate([self.add(events[:half]), self.add(events[half:])])
         before = Events.empty()
         if self._last is None:
-            before = events[:1]
+            before = _single(events[:1])
             self._base_ns = start_ns - self._longest_ns
         elif end_ns - self._base_ns >= reach_ns:
             before = self._pass_on(np.empty(0, np.int64), None)
             self._base_ns = start_ns - self._longest_ns
-        self._last = events[-1:]
+        self._last = _single(events[-1:])
         keys = np.empty(len(events), np.int64)
         found = add_events(
-            events.t_ns, events.x, events.y, events.p, self._width, self._longest_ns, self._fewest,
+            events.t_ns, events.x, events.y, events.p, self._width, self._longest_ns,
             self._base_ns, self._bits, self._times_ns, self._states, keys,
         )  # fmt: skip
         passages = self._pass_on(keys[:found], end_ns - self._longest_ns)
@@ -97,7 +102,7 @@ class EdgePassages:
         limit_ns = np.iinfo(np.int64).max if before_ns is None else before_ns
         ended = np.empty(np.count_nonzero(self._states > 1), np.int64)
         count = end_runs(
-            limit_ns, self._fewest, self._base_ns, self._bits, self._times_ns, self._states, ended
+            limit_ns, self._base_ns, self._bits, self._times_ns, self._states, ended
         )  # fmt: skip
         unordered = np.concatenate([self._known, keys, ended[:count]])
         ordered = np.empty_like(unordered)
@@ -116,3 +121,8 @@ class EdgePassages:
             self._known -= (before_ns - self._base_ns) << self._bits
             self._base_ns = before_ns
         return passages
+
+
+def _single(event: Events) -> Events:
+    """Return an event as a passage."""
+    return Events(event.t_ns, event.x, event.y, np.ones_like(event.p))

@@ -15,7 +15,7 @@ from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.errors import RecordingError, TrajectoryError
 from cmaxslam_fbp.evaluation import Evaluation, evaluate
 from cmaxslam_fbp.events import Events
-from cmaxslam_fbp.events.passages import edge_passages
+from cmaxslam_fbp.events.passages import edge_passages, strong_passages
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.io.recording import EventStream, Recording
 from cmaxslam_fbp.pipeline.feed import Feed
@@ -188,11 +188,14 @@ class _Run:
                     self._events += len(events)
                 yield events
 
-        stream = counted()
-        if backend.passage_s > 0:
-            size, longest_ns = self._recording.sensor_size, round(backend.passage_s * NS_PER_S)
-            stream = edge_passages(stream, size, longest_ns, backend.passage_events)
-        return sliding_windows(stream, round(backend.window_s * NS_PER_S), round(backend.stride_s * NS_PER_S))
+        lengths_ns = round(backend.window_s * NS_PER_S), round(backend.stride_s * NS_PER_S)
+        if backend.passage_s == 0:
+            yield from sliding_windows(counted(), *lengths_ns)
+            return
+        passages = edge_passages(counted(), self._recording.sensor_size, round(backend.passage_s * NS_PER_S))
+        enough = backend.enough_passages_s * backend.window_s
+        for window in sliding_windows(passages, *lengths_ns):
+            yield replace(window, events=strong_passages(window.events, backend.passage_events, enough))
 
     def _tell(self, stage: str, window: Window, report: WindowReport | None = None, speed_deg_s: float = 0.0) -> None:
         """Report a step."""

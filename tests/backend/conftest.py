@@ -1,6 +1,6 @@
 """A made-up window with the mathematics of its objective written out in float64, and a short simulated recording."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from cmaxslam_fbp.contrast.blur import GaussianBlur, gaussian_taps
 from cmaxslam_fbp.contrast.scores import score_named
 from cmaxslam_fbp.evaluation.alignment import align_best_fit
 from cmaxslam_fbp.events import Events
-from cmaxslam_fbp.events.passages import edge_passages
+from cmaxslam_fbp.events.passages import edge_passages, strong_passages
 from cmaxslam_fbp.fbp import Binning
 from cmaxslam_fbp.geometry import so3
 from cmaxslam_fbp.geometry.camera import Camera
@@ -218,8 +218,9 @@ class SimulatedRecording:
 
     def windows(self, *, window_s=0.2, stride_s=0.1, end_s=None):
         end_ns = self.simulation.start_ns + round((end_s or 1e9) * 1e9)
-        passages = edge_passages([self.events.between(0, end_ns)], self.simulation.sensor_size, 50_000_000, 2)
-        return list(sliding_windows(passages, round(window_s * 1e9), round(stride_s * 1e9)))
+        passages = edge_passages([self.events.between(0, end_ns)], self.simulation.sensor_size, 50_000_000)
+        windows = sliding_windows(passages, round(window_s * 1e9), round(stride_s * 1e9))
+        return [replace(one, events=strong_passages(one.events, 2, 5e4 * window_s)) for one in windows]
 
     def velocities(self, noise_rad_s=0.1):
         """The true velocities, every 10 ms, with noise."""

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmaxslam_fbp.events import Events, SensorSize
-from cmaxslam_fbp.events.passages import edge_passages
+from cmaxslam_fbp.events.passages import edge_passages, strong_passages
 
 SIZE = SensorSize(3, 2)
 
@@ -20,10 +20,10 @@ def rows_of(events):
     return list(zip(events.t_ns.tolist(), events.x.tolist(), events.y.tolist(), events.p.tolist(), strict=True))
 
 
-def passages_of(rows, longest_ns, fewest, cuts=()):
+def passages_of(rows, longest_ns, cuts=()):
     bounds = [0, *sorted(cuts), len(rows)]
     chunks = [events_of(rows[a:b]) for a, b in pairwise(bounds)]
-    return rows_of(Events.concatenate([Events.empty(), *edge_passages(chunks, SIZE, longest_ns, fewest)]))
+    return rows_of(Events.concatenate([Events.empty(), *edge_passages(chunks, SIZE, longest_ns)]))
 
 
 def runs_of(rows, longest_ns):
@@ -52,16 +52,14 @@ def middle_of(times):
 @given(
     rows=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 2), st.integers(0, 1), st.integers(0, 1)), max_size=80),
     longest_ns=st.integers(1, 40),
-    fewest=st.integers(1, 3),
     cuts=st.lists(st.integers(0, 80), max_size=4),
 )
-def test_finds_what_a_loop_over_each_pixel_finds_however_the_stream_is_cut(rows, longest_ns, fewest, cuts):
+def test_finds_what_a_loop_over_each_pixel_finds_however_the_stream_is_cut(rows, longest_ns, cuts):
     rows = sorted(rows, key=lambda row: row[0])
-    wanted = [rows[0], rows[-1]] if rows else []
+    wanted = [(*rows[0][:3], 1), (*rows[-1][:3], 1)] if rows else []
     for pixel, run in runs_of(rows, longest_ns):
-        if len(run) >= fewest:
-            wanted.append((middle_of([t for t, _ in run]), *pixel, run[0][1]))
-    found = passages_of(rows, longest_ns, fewest, [min(cut, len(rows)) for cut in cuts])
+        wanted.append((middle_of([t for t, _ in run]), *pixel, len(run)))
+    found = passages_of(rows, longest_ns, [min(cut, len(rows)) for cut in cuts])
     assert sorted(found) == sorted(wanted)
     assert [row[0] for row in found] == sorted(row[0] for row in found)
 
@@ -72,7 +70,7 @@ def test_finds_what_a_loop_over_each_pixel_finds_however_the_stream_is_cut(rows,
 )
 def test_a_run_of_n_events_is_put_at_the_time_of_the_one_at_n_halves(times, middle):
     rows = [(0, 2, 1, 0), *[(t, 1, 0, 1) for t in times], (90, 2, 1, 0)]
-    assert passages_of(rows, 50, 1)[1:-1] == [(0, 2, 1, 0), (middle, 1, 0, 1), (90, 2, 1, 0)]
+    assert passages_of(rows, 50)[1:-1] == [(0, 2, 1, 1), (middle, 1, 0, len(times)), (90, 2, 1, 1)]
 
 
 def crossings(levels, threshold):
@@ -94,9 +92,9 @@ def test_a_flank_is_found_at_the_same_place_whichever_way_it_moves(direction):
     for amplitude in np.linspace(0.5, 1.5, 41):
         rows = crossings(amplitude * np.sin(phases), 0.3)
         flank = int(direction > 0)
-        found = [row for row in passages_of(rows, 10**6, 2)[1:-1] if row[3] == flank]
-        passages += [phases[row[0]] for row in found[2:-2]]
         runs = [run for _, run in runs_of(rows, 10**6) if run[0][1] == flank and len(run) > 1]
+        stamps = {(middle_of([t for t, _ in run]), 0, 0, len(run)) for run in runs[2:-2]}
+        passages += [phases[row[0]] for row in passages_of(rows, 10**6) if row in stamps]
         firsts += [phases[run[0][0]] for run in runs[2:-2]]
     wrapped = (np.array(passages) + np.pi) % (2 * np.pi) - np.pi
     assert len(wrapped) > 250
@@ -107,18 +105,18 @@ def test_a_flank_is_found_at_the_same_place_whichever_way_it_moves(direction):
 
 def test_a_long_run_counts_as_several():
     rows = [(t, 0, 0, 1) for t in range(20)]
-    assert [row[0] for row in passages_of(rows, 1000, 2)] == [0, 3, 11, 17, 19]
+    assert [row[0] for row in passages_of(rows, 1000)] == [0, 3, 11, 17, 19]
 
 
 def test_a_stream_without_events_has_no_passages():
-    assert passages_of([], 10, 2) == []
-    assert passages_of([(5, 0, 0, 1)], 10, 2) == [(5, 0, 0, 1)] * 2
+    assert passages_of([], 10) == []
+    assert passages_of([(5, 0, 0, 0)], 10) == [(5, 0, 0, 1)] * 3
 
 
 def test_stamps_of_any_size():
     start_ns = 1_468_941_032_000_000_000
     rows = [(start_ns + t, 1, 1, 0) for t in (0, 3, 7)]
-    assert [row[0] - start_ns for row in passages_of(rows, 10, 2)] == [0, 1, 7]
+    assert [row[0] - start_ns for row in passages_of(rows, 10)] == [0, 1, 7]
 
 
 def test_pauses_of_any_length():
@@ -126,7 +124,7 @@ def test_pauses_of_any_length():
     size = SensorSize(1280, 720)
     rows = [(k * hour_ns + t, 1, 1, 0) for k in (0, 3, 30) for t in (5, 8)]
     for chunks in ([events_of(rows)], [events_of(rows[k : k + 1]) for k in range(len(rows))]):
-        found = Events.concatenate(list(edge_passages(chunks, size, 10, 2)))
+        found = Events.concatenate(list(edge_passages(chunks, size, 10)))
         assert found.t_ns.tolist() == [5, 5, 3 * hour_ns + 5, 30 * hour_ns + 5, 30 * hour_ns + 8]
 
 
@@ -135,7 +133,14 @@ def test_many_passages_in_one_piece_are_in_order():
     t_ns = np.sort(random.integers(0, 10**9, 200_000))
     x, y, p = (random.integers(0, n, len(t_ns)) for n in (240, 180, 2))
     events = Events(t_ns, x.astype(np.uint16), y.astype(np.uint16), p.astype(np.uint8))
-    whole = Events.concatenate(list(edge_passages([events], SensorSize(240, 180), 10**8, 1)))
-    pieces = edge_passages([events[k : k + 777] for k in range(0, len(events), 777)], SensorSize(240, 180), 10**8, 1)
+    whole = Events.concatenate(list(edge_passages([events], SensorSize(240, 180), 10**8)))
+    pieces = edge_passages([events[k : k + 777] for k in range(0, len(events), 777)], SensorSize(240, 180), 10**8)
     assert (np.diff(whole.t_ns) >= 0).all()
     assert rows_of(whole) == rows_of(Events.concatenate(list(pieces)))
+
+
+def test_weak_passages_are_left_out_where_there_are_enough_strong_ones():
+    passages = events_of([(t, 0, 0, n) for t, n in enumerate((1, 2, 1, 3, 2, 1))])
+    assert strong_passages(passages, 2, 3).t_ns.tolist() == [1, 3, 4]
+    assert strong_passages(passages, 3, 1).t_ns.tolist() == [3]
+    assert strong_passages(passages, 2, 4) is passages
