@@ -13,6 +13,8 @@ from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.backend.adjustment import Adjusted, Adjuster
 from cmaxslam_fbp.backend.panorama import PanoramaMap, event_density
+from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
+from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.backend.tracking import TrackingMonitor, correlation
 from cmaxslam_fbp.backend.window import Window
 from cmaxslam_fbp.config import BackendConfig
@@ -26,6 +28,8 @@ SingleArray = npt.NDArray[np.float32]
 
 _VISIT_NS = 50_000_000  # the field of view is looked up this often
 _FEWEST_VISITS = 8  # of a pixel whose map a window is compared with: one that was hardly seen says little
+_BESIDE_RAD = np.radians(3.0)  # the distance at which nothing matches any more but by chance
+_STANDS_OUT, _CHANCE = 3.0, 0.03  # a match that stands out is so many times those, or at least this one
 _COARSE_SIGMAS_PX = (2.0, 4.0)  # blurs with which a window that does not match well is tried again
 
 
@@ -150,7 +154,8 @@ class Backend:
                 adjusted, match = other, self._match(other, known)
             if not self._monitor.is_doubtful(match):
                 break
-        if self._is_lost(window, part, adjusted, match):
+        turn = _turn_at(window.next_ns, part, adjusted.spline)
+        if self._monitor.is_lost(match, turn) and not self._stands_out(warp, adjusted, known, match, turn):
             return self._report(window, Tracking.LOST, adjusted, match)
         self._monitor.accept(match)
         self.spline = _with_part(spline, first, adjusted.spline)
@@ -242,12 +247,32 @@ class Backend:
         return () if self._beginning is None else _COARSE_SIGMAS_PX[:1]
 
     def _match(self, adjusted: Adjusted, known: SingleArray) -> float | None:
-        visits = np.minimum(adjusted.region.cut_out(self.map.visits), self._config.max_visits)
-        visits[visits < _FEWEST_VISITS] = 0
-        return correlation(adjusted.image, known, visits)
+        return correlation(adjusted.image, known, self._visits(adjusted.region))
 
-    def _is_lost(self, window: Window, predicted: RotationSpline, adjusted: Adjusted, match: float | None) -> bool:
-        return self._monitor.is_lost(match, _turn_at(window.next_ns, predicted, adjusted.spline))
+    def _visits(self, region: Region) -> npt.NDArray[np.int32]:
+        """Return how often the pixels of a region were seen, zero where that is too rarely to compare with."""
+        visits = np.minimum(region.cut_out(self.map.visits), self._config.max_visits)
+        visits[visits < _FEWEST_VISITS] = 0
+        return visits
+
+    def _stands_out(
+        self, warp: PanoramicWarp, adjusted: Adjusted, known: SingleArray, match: float | None, turn: float
+    ) -> bool:
+        """Return whether a window matches the map far better where it is than a few degrees beside it.
+
+        A motion in a new direction shows edges that the map does not have yet: a poor match, but at the right place.
+        """
+        if match is None or turn > np.radians(self._config.lost_step_deg):
+            return False
+        axes = adjusted.spline.rotations_at((adjusted.spline.start_ns + adjusted.spline.end_ns) // 2).T[:2]
+        controls = Rotation.from_quat(adjusted.spline.quaternions_xyzw)
+        visits = self._visits(adjusted.region)
+        beside = []
+        for axis in (*axes, *-axes):
+            turned = (Rotation.from_rotvec(_BESIDE_RAD * axis) * controls).as_quat()
+            image = self._adjuster.image_of(warp, replace(adjusted.spline, quaternions_xyzw=turned), adjusted.region)
+            beside.append(correlation(image, known, visits) or 0.0)
+        return match > _STANDS_OUT * max(*beside, _CHANCE)
 
     def _report(
         self, window: Window, tracking: Tracking, adjusted: Adjusted | None, match: float | None
