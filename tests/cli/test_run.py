@@ -96,6 +96,7 @@ def test_ctrl_c_keeps_what_has_been_computed(simulated_bag, tmp_path):
     """The signal comes when the first windows are done: a run that a person stops."""
     program = (
         "import sys, os, signal, threading\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background jobs ignore it
         "from cmaxslam_fbp.pipeline import slam\n"
         "inner = slam.Backend.process\n"
         "def process(self, window, velocities):\n"
