@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from cmaxslam_fbp.errors import MissingExtraError
+from cmaxslam_fbp.experiments.machine import best_us
 from cmaxslam_fbp.fbp import Binning
 
 SHAPE = (150, 200)
@@ -46,17 +46,6 @@ class Events:
         self.frame_bar = rng.normal(size=SHAPE).astype(dtype)
         rows, columns = np.floor(self.points + 0.5).astype(np.int64).T
         self.rows, self.columns, self.flat = rows, columns, rows * SHAPE[1] + columns
-
-
-def best_us(call: Callable[[], object], seconds: float) -> float:
-    """Return the smallest duration of the call in microseconds, over at least five repeats and so many seconds."""
-    call()
-    best, repeats, end = np.inf, 0, time.perf_counter() + seconds
-    while repeats < 5 or time.perf_counter() < end:
-        start = time.perf_counter()
-        call()
-        best, repeats = min(best, time.perf_counter() - start), repeats + 1
-    return best * 1e6
 
 
 def today(events: Events) -> Iterator[tuple[str, Callable[[], object]]]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.config import BackendConfig
+from cmaxslam_fbp.events import Events, SensorSize
+from cmaxslam_fbp.events.passages import edge_passages, strong_passages
+
+NS_PER_S = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -49,3 +53,14 @@ def sliding_windows(chunks: Iterable[Events], window_ns: int, stride_ns: int) ->
             return
         start_ns = next_ns
         held = held.between(start_ns, int(held.t_ns[-1]) + 1)
+
+
+def cut_into_windows(chunks: Iterable[Events], size: SensorSize, config: BackendConfig) -> Iterator[Window]:
+    """Yield the windows that the backend works on: of passages of edges, or of all events, as configured."""
+    lengths_ns = round(config.window_s * NS_PER_S), round(config.stride_s * NS_PER_S)
+    if config.passage_s == 0:
+        yield from sliding_windows(chunks, *lengths_ns)
+        return
+    enough = config.enough_passages_s * config.window_s
+    for window in sliding_windows(edge_passages(chunks, size, round(config.passage_s * NS_PER_S)), *lengths_ns):
+        yield replace(window, events=strong_passages(window.events, config.passage_events, enough))

@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.backend.backend import Backend, WindowReport
-from cmaxslam_fbp.backend.window import Window, sliding_windows
+from cmaxslam_fbp.backend.window import Window, cut_into_windows
 from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.errors import RecordingError, TrajectoryError
 from cmaxslam_fbp.evaluation import Evaluation, evaluate
 from cmaxslam_fbp.events import Events
-from cmaxslam_fbp.events.passages import edge_passages, strong_passages
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.io.recording import EventStream, Recording
 from cmaxslam_fbp.pipeline.feed import Feed
@@ -176,8 +175,7 @@ class _Run:
             yield latest[0], answer
 
     def _windows(self, chunks: Iterator[Events] | EventStream, *, count: bool = False) -> Iterator[Window]:
-        """Cut events, or the passages of edges, into windows."""
-        backend = self._config.backend
+        """Cut events into windows, and count them."""
 
         def counted() -> Iterator[Events]:
             for events in chunks:
@@ -188,14 +186,7 @@ class _Run:
                     self._events += len(events)
                 yield events
 
-        lengths_ns = round(backend.window_s * NS_PER_S), round(backend.stride_s * NS_PER_S)
-        if backend.passage_s == 0:
-            yield from sliding_windows(counted(), *lengths_ns)
-            return
-        passages = edge_passages(counted(), self._recording.sensor_size, round(backend.passage_s * NS_PER_S))
-        enough = backend.enough_passages_s * backend.window_s
-        for window in sliding_windows(passages, *lengths_ns):
-            yield replace(window, events=strong_passages(window.events, backend.passage_events, enough))
+        return cut_into_windows(counted(), self._recording.sensor_size, self._config.backend)
 
     def _tell(self, stage: str, window: Window, report: WindowReport | None = None, speed_deg_s: float = 0.0) -> None:
         """Report a step."""

@@ -1,6 +1,6 @@
 """A made-up window with the mathematics of its objective written out in float64, and a short simulated recording."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -9,13 +9,13 @@ from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
 from cmaxslam_fbp.backend.region import Region, find_region
-from cmaxslam_fbp.backend.window import sliding_windows
+from cmaxslam_fbp.backend.window import cut_into_windows
 from cmaxslam_fbp.backend.window_objective import WindowObjective, Workspace
+from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.contrast.blur import GaussianBlur, gaussian_taps
 from cmaxslam_fbp.contrast.scores import score_named
 from cmaxslam_fbp.evaluation.alignment import align_best_fit
 from cmaxslam_fbp.events import Events
-from cmaxslam_fbp.events.passages import edge_passages, strong_passages
 from cmaxslam_fbp.fbp import Binning
 from cmaxslam_fbp.geometry import so3
 from cmaxslam_fbp.geometry.camera import Camera
@@ -218,9 +218,8 @@ class SimulatedRecording:
 
     def windows(self, *, window_s=0.2, stride_s=0.1, end_s=None):
         end_ns = self.simulation.start_ns + round((end_s or 1e9) * 1e9)
-        passages = edge_passages([self.events.between(0, end_ns)], self.simulation.sensor_size, 50_000_000)
-        windows = sliding_windows(passages, round(window_s * 1e9), round(stride_s * 1e9))
-        return [replace(one, events=strong_passages(one.events, 2, 5e4 * window_s)) for one in windows]
+        config = BackendConfig(window_s=window_s, stride_s=stride_s)
+        return list(cut_into_windows([self.events.between(0, end_ns)], self.simulation.sensor_size, config))
 
     def velocities(self, noise_rad_s=0.1):
         """The true velocities, every 10 ms, with noise."""

@@ -38,7 +38,7 @@ def test_every_solver_climbs_on_a_window(recording, solver):
     assert adjusted.solution.status in (Status.CONVERGED, Status.STALLED)
     sharpness = [adjuster.image_of(warp, spline, region).var() for spline in (start, true, adjusted.spline)]
     assert sharpness[2] > sharpness[0]
-    assert sharpness[2] > (0.9 if solver == "fletcher_reeves" else 0.95) * sharpness[1]
+    assert sharpness[2] > (0.93 if solver == "fletcher_reeves" else 0.95) * sharpness[1]
     np.testing.assert_array_equal(adjusted.spline.quaternions_xyzw[0], start.quaternions_xyzw[0])
     assert adjusted.image.sum() == len(window.events)
 

@@ -83,7 +83,7 @@ def test_a_recording_gives_the_same_trajectory(recording):
     one, other = (Rotation.from_quat(spline.quaternions_at(t_ns)) for spline in splines)
     # The very beginning has hardly any events to fix the world frame by: it is left out.
     _, angles = align_best_fit(one, other)
-    assert np.degrees(angles).max() < 0.04
+    assert np.degrees(angles).max() < 0.03
     assert np.degrees(np.sqrt((angles**2).mean())) < 0.01
 
 

@@ -164,6 +164,24 @@ def test_a_fast_camera(tmp_path):
     assert abs(result.evaluation.time_offset_s) < 2e-4  # neither late nor early
 
 
+def test_edges_that_a_new_direction_of_motion_shows_are_no_loss(tmp_path):
+    """First the camera turns to the sides and sees upright edges, then up and down and sees level ones."""
+    from scipy.spatial.transform import Rotation
+
+    from cmaxslam_fbp.trajectory import RotationTrajectory
+
+    t_s = np.arange(0, 3.2, 0.005)
+    yaw = np.radians(6) * np.sin(7 * np.minimum(t_s, 4 * np.pi / 7)) ** 3
+    pitch = np.radians(6) * np.sin(7 * np.maximum(t_s - 4 * np.pi / 7, 0)) ** 3
+    turn = Rotation.from_rotvec(np.outer(yaw, [0, 1, 0])) * Rotation.from_rotvec(np.outer(pitch, [1, 0, 0]))
+    motion = RotationTrajectory.from_rotations((t_s * 1e9).astype(np.int64), turn)
+    result = simulated_run(tmp_path / "turned.bag", scene="poster", trajectory=motion, duration_s=3.0)
+    matches = [window.match for window in result.windows if window.match is not None]
+    assert min(matches) < 0.4 * np.median(matches[:10])  # by its match alone a window would be lost
+    assert result.lost_windows == 0
+    assert result.evaluation.absolute_best_fit_rms_deg < 0.2
+
+
 def test_a_turn_of_more_than_360_degrees_closes_over_the_seam(tmp_path):
     """The camera comes back to where it started: the map meets itself there, and the error has not grown."""
     from scipy.spatial.transform import Rotation
