@@ -89,10 +89,10 @@ class FrontendConfig(Section):
     """Largest speed that is plausible, in rad/s or m/s."""
     recovery: bool = True
     """Search on coarser grids at the start, and where a packet looks stuck."""
-    backend: Literal["numba", "torch"] = "numba"
+    compute: Literal["numba", "torch"] = "numba"
     """Compiled loops on the CPU, or tensors on a device."""
     device: str = "cpu"
-    """Device of the torch backend: cpu, cuda, cuda:1, ..."""
+    """Device of the tensors: cpu, cuda, cuda:1, ..."""
 
     @model_validator(mode="after")
     def _check_grid(self) -> FrontendConfig:
@@ -152,10 +152,10 @@ class BackendConfig(Section):
     """Tracking counts as lost where a window turns by more against the frontend's prediction."""
     max_refinements: Annotated[int, Field(ge=1)] = 4
     """Passes over the whole recording with --refine, at most."""
-    backend: Literal["numba", "torch"] = "numba"
+    compute: Literal["numba", "torch"] = "numba"
     """Compiled loops on the CPU, or tensors on a device."""
     device: str = "cpu"
-    """Device of the torch backend: cpu, cuda, cuda:1, ..."""
+    """Device of the tensors: cpu, cuda, cuda:1, ..."""
 
     @model_validator(mode="after")
     def _fit_together(self) -> BackendConfig:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.backend.panorama import event_density
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
 from cmaxslam_fbp.backend.region import Region, find_region
@@ -26,8 +26,6 @@ from cmaxslam_fbp.trajectory.spline import RotationSpline
 if TYPE_CHECKING:
     from cmaxslam_fbp.backend.torch_window_objective import TorchWindowObjective
 
-FloatArray = npt.NDArray[np.float64]
-SingleArray = npt.NDArray[np.float32]
 
 SLOT_NS = 1_000_000  # time over which the rotation is taken as linear
 _MARGIN_PX = 16  # by which events may move during the optimisation
@@ -133,9 +131,11 @@ class Adjuster:
         """
         sigma_px = self._config.blur_sigma_px if blur_sigma_px is None else blur_sigma_px
         objective = self._objective(spline, first_free, held, warp, region, map_image, sigma_px)
-        start = np.zeros(objective.parameters)
+        start = np.zeros(objective.parameter_count)
         solution = self._solver.maximise(objective, start, unit=1 / self.projection.focal_px)
-        return Adjusted(objective.spline_at(solution.value), solution, region, objective.window_image(solution.value))
+        return Adjusted(
+            objective.spline_at(solution.parameters), solution, region, objective.window_image(solution.parameters)
+        )
 
     def _objective(
         self,
@@ -148,8 +148,8 @@ class Adjuster:
         sigma_px: float,
     ) -> WindowObjective | TorchWindowObjective:
         """Return the objective, compiled or on tensors."""
-        window = spline, first_free, warp, region, self._binning(region, self._config.backend), map_image
-        if self._config.backend == "torch":
+        window = spline, first_free, warp, region, self._binning(region, self._config.compute), map_image
+        if self._config.compute == "torch":
             from cmaxslam_fbp.backend.torch_window_objective import TorchWindowObjective
 
             return TorchWindowObjective(*window, sigma_px, self._score, self._prior, self._config.device, held)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
+from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.backend.adjustment import Adjusted, Adjuster
 from cmaxslam_fbp.backend.panorama import PanoramaMap, event_density
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
@@ -19,12 +20,10 @@ from cmaxslam_fbp.backend.tracking import TrackingMonitor, correlation
 from cmaxslam_fbp.backend.window import Window
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import AngularVelocities
 from cmaxslam_fbp.trajectory.initialisation import fit_spline, integrate_angular_velocities
 from cmaxslam_fbp.trajectory.spline import RotationSpline
-
-NS_PER_S = 1_000_000_000
-SingleArray = npt.NDArray[np.float32]
 
 _VISIT_NS = 50_000_000  # the field of view is looked up this often
 _FEWEST_VISITS = 8  # of a pixel whose map a window is compared with: one that was hardly seen says little

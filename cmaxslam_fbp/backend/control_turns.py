@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.geometry import so3
 from cmaxslam_fbp.trajectory.spline import RotationSpline
-
-FloatArray = npt.NDArray[np.float64]
-Times = npt.NDArray[np.int64]
 
 
 class ControlTurns:
@@ -32,7 +29,7 @@ class ControlTurns:
         self._prior = prior * _chain(len(spline) - held - first_free, first_free > 0, held > 0)
 
     @property
-    def parameters(self) -> int:
+    def parameter_count(self) -> int:
         """The length of `delta`."""
         return len(self._prior)
 
@@ -44,7 +41,7 @@ class ControlTurns:
         """Return the price of a `delta`."""
         return 0.5 * float(delta @ self._prior @ delta)
 
-    def gradient(self, delta: FloatArray, spline: RotationSpline, t_ns: Times, by_time: FloatArray) -> FloatArray:
+    def gradient(self, delta: FloatArray, spline: RotationSpline, t_ns: IntArray, by_time: FloatArray) -> FloatArray:
         """Return the gradient (3 M,) from that for left turns of the trajectory at times, less that of the price.
 
         `sum_n J_k(t_n)^T g_n` is the gradient for left turns of control rotation `k`; that for its `delta_k` follows
@@ -65,7 +62,7 @@ class ControlTurns:
         by_delta = np.einsum("kji,kj->ki", turns, by_control[self._free])
         return np.asarray(by_delta.reshape(-1) - self._prior @ delta, np.float64)
 
-    def hessian(self, spline: RotationSpline, t_ns: Times, by_time: FloatArray) -> FloatArray:
+    def hessian(self, spline: RotationSpline, t_ns: IntArray, by_time: FloatArray) -> FloatArray:
         """Return `sum_n J_j(t_n)^T C_n J_k(t_n)` (3 M, 3 M) less the price's, for curvatures `C_n` (T, 3, 3)."""
         first, jacobians = spline.jacobians_at(t_ns)
         blocks = np.zeros((len(spline), len(spline), 3, 3))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend import panorama_kernels as kernels
 from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
-
-FloatArray = npt.NDArray[np.float64]
-SingleArray = npt.NDArray[np.float32]
 
 
 class PanoramaMap:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend import bearing_kernels
 from cmaxslam_fbp.backend import panoramic_warp_kernels as kernels
 from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.trajectory.spline import RotationSpline
-
-FloatArray = npt.NDArray[np.float64]
-SingleArray = npt.NDArray[np.float32]
 
 
 class PanoramicWarp:

@@ -8,7 +8,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-SingleArray = npt.NDArray[np.float32]
+from cmaxslam_fbp.arrays import SingleArray
+
 Number = TypeVar("Number", np.float32, np.int32)
 
 _ROUNDING = 32  # shapes are multiples of this, so that few differ

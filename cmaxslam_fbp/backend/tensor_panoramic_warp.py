@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
 from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.contrast.torch_objective import torch_module
 from cmaxslam_fbp.geometry.equirectangular import MIN_COS_LATITUDE
-
-FloatArray = npt.NDArray[np.float64]
-SingleArray = npt.NDArray[np.float32]
 
 _TINY = 1e-30  # no direction is that short
 

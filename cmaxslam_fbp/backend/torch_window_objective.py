@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend.control_turns import ControlTurns
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
 from cmaxslam_fbp.backend.region import Region
@@ -18,9 +16,6 @@ from cmaxslam_fbp.contrast.torch_objective import torch_module
 from cmaxslam_fbp.errors import ConfigError
 from cmaxslam_fbp.fbp import Binning
 from cmaxslam_fbp.trajectory.spline import RotationSpline
-
-FloatArray = npt.NDArray[np.float64]
-SingleArray = npt.NDArray[np.float32]
 
 
 class TorchWindowObjective:
@@ -65,9 +60,9 @@ class TorchWindowObjective:
         self.hessians = 0
 
     @property
-    def parameters(self) -> int:
+    def parameter_count(self) -> int:
         """The length of `delta`."""
-        return self._turns.parameters
+        return self._turns.parameter_count
 
     def spline_at(self, delta: FloatArray) -> RotationSpline:
         """Return the trajectory of a `delta`."""

@@ -7,9 +7,8 @@ from collections import deque
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.backend import panorama_kernels as kernels
-
-SingleArray = npt.NDArray[np.float32]
 
 _REMEMBERED = 30  # windows whose match is the usual one
 _DOUBTFUL = 0.75  # part of the usual match below which a window is worth a second try

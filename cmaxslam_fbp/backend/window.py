@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.passages import edge_passages, strong_passages
-
-NS_PER_S = 1_000_000_000
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 
 @dataclass(frozen=True)

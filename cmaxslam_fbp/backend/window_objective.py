@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend.control_turns import ControlTurns
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
 from cmaxslam_fbp.backend.region import Region
@@ -15,9 +15,6 @@ from cmaxslam_fbp.contrast.objective import lacks_second_derivatives
 from cmaxslam_fbp.contrast.scores import Score
 from cmaxslam_fbp.fbp import Binning
 from cmaxslam_fbp.trajectory.spline import RotationSpline
-
-FloatArray = npt.NDArray[np.float64]
-SingleArray = npt.NDArray[np.float32]
 
 
 @dataclass
@@ -91,9 +88,9 @@ class WindowObjective:
         self.hessians = 0
 
     @property
-    def parameters(self) -> int:
+    def parameter_count(self) -> int:
         """The length of `delta`."""
-        return self._turns.parameters
+        return self._turns.parameter_count
 
     def spline_at(self, delta: FloatArray) -> RotationSpline:
         """Return the trajectory of a `delta`."""

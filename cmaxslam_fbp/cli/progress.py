@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from cmaxslam_fbp.nanoseconds import NS_PER_S
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
 
     OnEvents = Callable[[Events], None]
     OnStep = Callable[[Step], None]
-
-NS_PER_S = 1_000_000_000
 
 
 @contextmanager

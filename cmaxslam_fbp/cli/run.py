@@ -84,7 +84,7 @@ def run(
         events_topic=events_topic, poses_topic=poses_topic, calibration=calibration, sensor_size=sensor_size
     )
     for stage in ("frontend", "backend"):
-        flags |= {f"{stage}.backend": None if backend is None else backend.value, f"{stage}.device": device}
+        flags |= {f"{stage}.compute": None if backend is None else backend.value, f"{stage}.device": device}
     resolved = load_config(config or (), assignments or (), flags)
     recording = open_configured(path, resolved)
     recording.require_camera()

@@ -130,7 +130,7 @@ def velocity(
     flags |= {f"frontend.{key}": None if value is None else value.value for key, value in chosen.items()}
     flags |= {
         "frontend.events_per_packet": events_per_packet,
-        "frontend.backend": None if backend is None else backend.value,
+        "frontend.compute": None if backend is None else backend.value,
         "frontend.device": device,
     }
     settings = load_config(config or (), assignments or (), flags)

@@ -7,14 +7,12 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.fbp.bins_numba import lane_table
-from cmaxslam_fbp.fbp.numba_backend import make_region
+from cmaxslam_fbp.fbp.numba_backend import make_bounds
 from cmaxslam_fbp.fbp.pairs import derivative_kernel
 from cmaxslam_fbp.fbp.tables import kernel_table
-
-SingleArray = npt.NDArray[np.float32]
 
 
 @cache
@@ -40,8 +38,8 @@ class PointCurvatures:
         self._shape = shape
         self._coefficients = lane_table(table.coefficients, np.float32)
         self._constants = table.support, table.degree
-        region = make_region(shape, table.support, np.float32)
-        self._bounds: tuple[Any, ...] = region.inner, region.outer, region.limits
+        bounds = make_bounds(shape, table.support, np.float32)
+        self._bounds: tuple[Any, ...] = bounds.inner, bounds.outer, bounds.limits
 
     def gather(
         self, points: SingleArray, weights: SingleArray | None, image_bar: SingleArray, out: SingleArray

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from cmaxslam_fbp.arrays import FloatArray
 
 
 class _HasValue(Protocol):

@@ -5,22 +5,19 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.contrast.blur import GaussianBlur
 from cmaxslam_fbp.contrast.curvatures import PointCurvatures
 from cmaxslam_fbp.contrast.scores import Score, hessian_product
 from cmaxslam_fbp.fbp import Binning
-
-FloatArray = npt.NDArray[np.float64]
-SingleArray = npt.NDArray[np.float32]
 
 
 class Warp(Protocol):
     """Where the events of a packet come to lie on a grid of bins, as a function of P parameters."""
 
     @property
-    def parameters(self) -> int:
+    def parameter_count(self) -> int:
         """The number P of parameters."""
 
     def __len__(self) -> int:
@@ -172,15 +169,15 @@ class ContrastObjective:
         hessian = warp.pullback_curvature(theta, points_bar, self._bends)
         # From here on the room of the gradient is used for tangents, and the adjoint image for products.
         self._pulled = None
-        while len(self._derivatives) < warp.parameters:
+        while len(self._derivatives) < warp.parameter_count:
             self._derivatives.append(np.empty_like(self._image))
-        for axis in range(warp.parameters):
+        for axis in range(warp.parameter_count):
             derivative = self._derivatives[axis]
             warp.tangent(theta, axis, points_bar)
             self._binning.jvp(self._points, self._weights, points_bar, out=derivative)
             if self._blur is not None:
                 self._blur.forward(derivative, derivative)
-        for a in range(warp.parameters):
+        for a in range(warp.parameter_count):
             product = hessian_product(self._score, self._image, self._derivatives[a], self._image_bar).reshape(-1)
             for b in range(a + 1):
                 inner = float(np.dot(product, self._derivatives[b].reshape(-1)))

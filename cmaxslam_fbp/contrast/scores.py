@@ -14,10 +14,10 @@ from typing import Literal, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast import score_kernels as kernels
 
 ScoreName = Literal["variance", "mean_square", "negative_binomial"]
-FloatArray = npt.NDArray[np.float64]
 Image = TypeVar("Image", npt.NDArray[np.float32], npt.NDArray[np.float64])
 AnyImage = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
-import numpy.typing as npt
-
-FloatArray = npt.NDArray[np.float64]
+from cmaxslam_fbp.arrays import FloatArray
 
 
 class Status(str, Enum):
@@ -30,10 +27,10 @@ class Solution:
 
     Attributes
     ----------
-    value : (P,) float64
-        The parameters; finite, whatever the status.
+    parameters : (P,) float64
+        Finite, whatever the status.
     evaluated : (P,) float64
-        The point that score and gradient belong to: `value`, or just before it where the last step was below the
+        The point that score and gradient belong to: `parameters`, or just before it where the last step was below the
         tolerance.
     score : float
         The score.
@@ -49,7 +46,7 @@ class Solution:
         The solver's last model of the second derivatives, where it has one.
     """
 
-    value: FloatArray
+    parameters: FloatArray
     evaluated: FloatArray
     score: float
     status: Status

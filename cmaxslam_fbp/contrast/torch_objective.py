@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.contrast.blur import gaussian_taps
 from cmaxslam_fbp.contrast.objective import lacks_second_derivatives
 from cmaxslam_fbp.contrast.scores import NegativeBinomial, ScoreName
 from cmaxslam_fbp.errors import ConfigError
 from cmaxslam_fbp.fbp import Binning
-
-FloatArray = npt.NDArray[np.float64]
-SingleArray = npt.NDArray[np.float32]
 
 
 def torch_module() -> Any:
@@ -28,7 +25,7 @@ class TensorWarp(Protocol):
     """A warp that can be evaluated on tensors."""
 
     @property
-    def parameters(self) -> int:
+    def parameter_count(self) -> int:
         """The number P of parameters."""
 
     def __len__(self) -> int:

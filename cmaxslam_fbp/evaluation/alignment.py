@@ -6,12 +6,10 @@ An estimate knows its world only up to a rotation `A` on the left: `A R_est` is 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.geometry.so3 import left_jacobian_inverse
-
-FloatArray = npt.NDArray[np.float64]
 
 _MAX_ITERATIONS = 100
 _LAST_STEP_RAD = 1e-7  # Newton's method squares the error: what is left after such a step is rounding

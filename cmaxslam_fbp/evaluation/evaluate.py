@@ -16,11 +16,11 @@ from cmaxslam_fbp.evaluation.rotation_errors import (
     rms,
 )
 from cmaxslam_fbp.evaluation.time_offset import best_time_offset
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
 
 RELATIVE_STEPS_S = (0.01, 0.1, 1.0)
 
-_NS_PER_S = 1_000_000_000
 _YEAR_S = 3.15e7
 
 
@@ -122,16 +122,16 @@ def evaluate(
     relative = {f"{dt:g}": relative_errors_deg_s(cut, ground_truth, dt) for dt in RELATIVE_STEPS_S}
     reference = ground_truth if reference_velocities is None else reference_velocities
     velocity = angular_velocity_errors(estimate, reference, cut.t_ns)
-    step_s = float(np.median(np.diff(cut.t_ns))) / _NS_PER_S
+    step_s = float(np.median(np.diff(cut.t_ns))) / NS_PER_S
     truth_span_ns = min(ground_truth.end_ns, last_ns) - max(ground_truth.start_ns, first_ns)
     return Evaluation(
         poses=len(cut),
-        start_s=(cut.start_ns - origin_ns) / _NS_PER_S,
-        duration_s=(cut.end_ns - cut.start_ns) / _NS_PER_S,
+        start_s=(cut.start_ns - origin_ns) / NS_PER_S,
+        duration_s=(cut.end_ns - cut.start_ns) / NS_PER_S,
         overlap_of_estimate=float(compared.sum() / chosen.sum()),
         overlap_of_ground_truth=(cut.end_ns - cut.start_ns) / truth_span_ns,
         estimate_step_s=step_s,
-        ground_truth_step_s=float(np.median(np.diff(ground_truth.t_ns)) / _NS_PER_S),
+        ground_truth_step_s=float(np.median(np.diff(ground_truth.t_ns)) / NS_PER_S),
         ground_truth_longest_gap_s=_longest_gap_s(ground_truth, cut),
         absolute_first_pose_rms_deg=rms(first_pose_deg),
         absolute_first_pose_median_deg=float(np.median(first_pose_deg)),
@@ -156,17 +156,17 @@ def _time_range(start_s: float | None, duration_s: float | None, origin_ns: int)
         raise TrajectoryError(f"the duration to compare is {duration_s} s; it must be positive")
     if start_s is None and duration_s is None:
         return np.iinfo(np.int64).min, np.iinfo(np.int64).max
-    first_ns = origin_ns + round((start_s or 0.0) * _NS_PER_S)
+    first_ns = origin_ns + round((start_s or 0.0) * NS_PER_S)
     if duration_s is None:
         return first_ns, np.iinfo(np.int64).max
-    return first_ns, first_ns + round(duration_s * _NS_PER_S)
+    return first_ns, first_ns + round(duration_s * NS_PER_S)
 
 
 def _longest_gap_s(ground_truth: RotationTrajectory, compared: RotationTrajectory) -> float:
     """Return the longest step of the ground truth that touches the range of the compared poses."""
     before = np.searchsorted(ground_truth.t_ns, compared.start_ns, side="right") - 1
     after = np.searchsorted(ground_truth.t_ns, compared.end_ns, side="left")
-    return float(np.diff(ground_truth.t_ns[before : after + 1]).max() / _NS_PER_S)
+    return float(np.diff(ground_truth.t_ns[before : after + 1]).max() / NS_PER_S)
 
 
 def _why_nothing_to_compare(
@@ -174,10 +174,10 @@ def _why_nothing_to_compare(
 ) -> str:
     """Return one line with both time ranges and the likely cause."""
     ranges = (
-        f"the estimate covers {estimate.start_ns / _NS_PER_S:.3f} to {estimate.end_ns / _NS_PER_S:.3f} s, "
-        f"the ground truth {ground_truth.start_ns / _NS_PER_S:.3f} to {ground_truth.end_ns / _NS_PER_S:.3f} s"
+        f"the estimate covers {estimate.start_ns / NS_PER_S:.3f} to {estimate.end_ns / NS_PER_S:.3f} s, "
+        f"the ground truth {ground_truth.start_ns / NS_PER_S:.3f} to {ground_truth.end_ns / NS_PER_S:.3f} s"
     )
-    apart_s = max(ground_truth.start_ns - estimate.end_ns, estimate.start_ns - ground_truth.end_ns) / _NS_PER_S
+    apart_s = max(ground_truth.start_ns - estimate.end_ns, estimate.start_ns - ground_truth.end_ns) / NS_PER_S
     if apart_s > _YEAR_S:
         cause = "their clocks differ (one counts from zero, the other from 1970?): shift one of them"
     elif apart_s > 0:

@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
+from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.errors import TrajectoryError
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-
-_NS_PER_S = 1_000_000_000
 
 
 def absolute_errors_deg(ground_truth: Rotation, estimate: Rotation, alignment: Rotation) -> FloatArray:
@@ -29,7 +25,7 @@ def relative_errors_deg_s(estimate: RotationTrajectory, ground_truth: RotationTr
     `(R_gt(t)^T R_gt(t + dt))^T R_est(t)^T R_est(t + dt)`, over `dt`. Both are interpolated (slerp):
     where the poses of the estimate are further apart than `dt`, this measures the interpolated estimate.
     """
-    dt_ns = round(dt_s * _NS_PER_S)
+    dt_ns = round(dt_s * NS_PER_S)
     if dt_ns <= 0:
         raise ValueError(f"a relative error needs a positive time step, not {dt_s} s")
     start = estimate.t_ns
@@ -39,7 +35,7 @@ def relative_errors_deg_s(estimate: RotationTrajectory, ground_truth: RotationTr
         return np.empty(0)
     turned_estimate = estimate.rotation_at(start).inv() * estimate.rotation_at(start + dt_ns)
     turned_truth = ground_truth.rotation_at(start).inv() * ground_truth.rotation_at(start + dt_ns)
-    return np.degrees((turned_truth.inv() * turned_estimate).magnitude()) * (_NS_PER_S / dt_ns)
+    return np.degrees((turned_truth.inv() * turned_estimate).magnitude()) * (NS_PER_S / dt_ns)
 
 
 @dataclass(frozen=True)

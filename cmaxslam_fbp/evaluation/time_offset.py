@@ -13,11 +13,11 @@ import numpy as np
 
 from cmaxslam_fbp.evaluation.alignment import align_best_fit
 from cmaxslam_fbp.evaluation.rotation_errors import rms
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import RotationTrajectory
 
 MAX_OFFSET_S = 0.005
 
-_NS_PER_S = 1_000_000_000
 _GRID_STEP_S = 0.0025
 _TOLERANCE_S = 1e-7
 _NO_DIFFERENCE_DEG = 1e-9  # a smaller change of the error over the whole range is rounding
@@ -42,14 +42,14 @@ def best_time_offset(
     """
     from scipy.optimize import minimize_scalar
 
-    reach_ns = round(max_offset_s * _NS_PER_S)
+    reach_ns = round(max_offset_s * NS_PER_S)
     inside = ground_truth.covers(estimate.t_ns - reach_ns) & ground_truth.covers(estimate.t_ns + reach_ns)
     if inside.sum() < 2:
         return None
     t_ns, rotations = estimate.t_ns[inside], estimate.rotations[inside]
 
     def mean_square(offset_s: float) -> float:
-        shifted = ground_truth.rotation_at(t_ns - round(offset_s * _NS_PER_S))
+        shifted = ground_truth.rotation_at(t_ns - round(offset_s * NS_PER_S))
         return rms(np.degrees(align_best_fit(shifted, rotations)[1])) ** 2
 
     grid = np.linspace(-max_offset_s, max_offset_s, 2 * max(1, round(max_offset_s / _GRID_STEP_S)) + 1)

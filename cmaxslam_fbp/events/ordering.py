@@ -10,8 +10,8 @@ import numpy as np
 
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events.events import Events
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 
-NS_PER_S = 1_000_000_000
 MAX_JUMP_BACK_NS = NS_PER_S  # a stamp further back than this behind the newest one is an error, not disorder
 
 

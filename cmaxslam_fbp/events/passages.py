@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import IntArray
 from cmaxslam_fbp.events.events import Events
 from cmaxslam_fbp.events.sensor import SensorSize
-
-Stamps = npt.NDArray[np.int64]
 
 _LONG_AGO_NS = -(2**61)
 
@@ -55,10 +53,10 @@ class EdgePassages:
 
         pixels = size.width * size.height
         self._width, self._longest_ns = size.width, longest_ns
-        self._times_ns: Stamps = np.full(pixels * LONGEST_RUN, _LONG_AGO_NS)
+        self._times_ns: IntArray = np.full(pixels * LONGEST_RUN, _LONG_AGO_NS)
         self._states = np.zeros(pixels, np.uint8)
         self._bits = int(16 * pixels).bit_length()
-        self._known: Stamps = np.empty(0, np.int64)
+        self._known: IntArray = np.empty(0, np.int64)
         self._base_ns = 0
         self._last: Events | None = None
 
@@ -95,7 +93,7 @@ class EdgePassages:
             return Events.empty()
         return Events.concatenate([self._pass_on(np.empty(0, np.int64), None), self._last])
 
-    def _pass_on(self, keys: Stamps, before_ns: int | None) -> Events:
+    def _pass_on(self, keys: IntArray, before_ns: int | None) -> Events:
         """Return the passages before a time, or all, in order; runs that began before it have ended."""
         from cmaxslam_fbp.events.passage_kernels import end_runs, read_keys, sort_keys
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast.finite_differences import FiniteDifferences
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.packets import Packet, mean_time_ns
@@ -31,8 +31,6 @@ from cmaxslam_fbp.frontend.objectives import make_grid, make_objective
 from cmaxslam_fbp.frontend.packet_points import PacketPoints
 from cmaxslam_fbp.io.digest import digest
 from cmaxslam_fbp.report.study_plots import plot_signed_distributions
-
-FloatArray = npt.NDArray[np.float64]
 
 KERNELS = ("rect", "linear", "gauss")
 GRADIENTS = ("plain", "FBP")

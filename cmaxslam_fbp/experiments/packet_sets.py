@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events
@@ -22,8 +23,6 @@ from cmaxslam_fbp.frontend import VelocityEstimator
 from cmaxslam_fbp.frontend.linear_velocity import camera_velocities
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.recording import Recording
-
-FloatArray = npt.NDArray[np.float64]
 
 RANGE_S = 30.0  # of the sequence: its first half a minute, as in the paper's study of the SLAM
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.contrast.solution import Solution, Status
 from cmaxslam_fbp.contrast.solvers import solver_named
@@ -24,8 +24,6 @@ from cmaxslam_fbp.frontend.objectives import make_grid, make_objective, with_gra
 from cmaxslam_fbp.frontend.packet_points import PacketPoints
 from cmaxslam_fbp.frontend.warps import CAMERA_SIGN
 from cmaxslam_fbp.geometry.camera import Camera
-
-FloatArray = npt.NDArray[np.float64]
 
 LEFT_THE_IMAGE = 0.5  # an image that holds fewer of the events than this part is not that of a velocity
 
@@ -70,7 +68,7 @@ class PacketOptimiser:
         solution = self._solver.maximise(self._ascended, self._start, unit=self._points.unit(self._grid))
         seconds = time.perf_counter() - began
         is_abnormal = self._is_abnormal(solution)
-        self._start = np.zeros(3) if is_abnormal else solution.value
+        self._start = np.zeros(3) if is_abnormal else solution.parameters
         return Outcome(
             velocity=CAMERA_SIGN * self._start,
             is_abnormal=is_abnormal,
@@ -83,9 +81,9 @@ class PacketOptimiser:
     def _is_abnormal(self, solution: Solution) -> bool:
         if solution.status is Status.DEGENERATE or not np.isfinite(solution.score):
             return True
-        if not np.linalg.norm(solution.value) <= self._config.max_speed:
+        if not np.linalg.norm(solution.parameters) <= self._config.max_speed:
             return True
-        self._objective.make_image(solution.value)
+        self._objective.make_image(solution.parameters)
         return bool(self._objective.image.sum() < LEFT_THE_IMAGE * len(self._points))
 
 

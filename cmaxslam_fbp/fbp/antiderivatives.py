@@ -10,22 +10,21 @@ from __future__ import annotations
 from math import comb, factorial
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import erf, sici
 
-Array = npt.NDArray[np.float64]
+from cmaxslam_fbp.arrays import FloatArray
 
 GAUSS_CUT = 1.5
 _LOW_RAD = np.pi / 2  # Lanczos-2 is (cos(a x) - cos(b x)) / (pi x)^2 with these two frequencies a and b
 _HIGH_RAD = 3 * np.pi / 2
 
 
-def gauss_density(x: Array) -> Array:
+def gauss_density(x: FloatArray) -> FloatArray:
     """`phi(x) = exp(-x^2 / 2) / sqrt(2 pi)`, not cut."""
     return np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
 
 
-def gauss_antiderivative(x: Array, times: int) -> Array:
+def gauss_antiderivative(x: FloatArray, times: int) -> FloatArray:
     """The `times`-fold integral from minus infinity of the gauss kernel, for 1 <= times <= 4.
 
     `K_n(x) = 1 / (n-1)! sum_j C(n-1, j) x^(n-1-j) (-1)^j M_j(x)`, with the moments
@@ -46,7 +45,7 @@ def gauss_antiderivative(x: Array, times: int) -> Array:
     return np.asarray(sum(terms)) / factorial(n)
 
 
-def cubic_antiderivative(x: Array, times: int) -> Array:
+def cubic_antiderivative(x: FloatArray, times: int) -> FloatArray:
     """The integral (1) or double integral (2) from zero of Keys' cubic kernel.
 
     `L(x) = 3/8 x^4 - 5/6 x^3 + x` on [0, 1), `-x^4/8 + 5/6 x^3 - 2 x^2 + 2 x - 1/6` on [1, 2), `1/2` beyond; odd.
@@ -62,7 +61,7 @@ def cubic_antiderivative(x: Array, times: int) -> Array:
     return np.select([a < 1, a < 2], [inner, outer], 53 / 60 + (a - 2) / 2)
 
 
-def lanczos_antiderivative(x: Array, times: int) -> Array:
+def lanczos_antiderivative(x: FloatArray, times: int) -> FloatArray:
     """The integral (1) or double integral (2) from zero of the Lanczos-2 kernel, with `a = pi/2` and `b = 3 pi/2`.
 
     `L(x) = (b Si(b x) - a Si(a x)) / pi^2 - x l(x)`, constant beyond 2; odd.

@@ -16,6 +16,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
+
 from .antiderivatives import (
     GAUSS_CUT,
     cubic_antiderivative,
@@ -24,25 +26,24 @@ from .antiderivatives import (
     lanczos_antiderivative,
 )
 
-Array = npt.NDArray[np.float64]
-KernelFunction = Callable[[npt.ArrayLike, int], Array]
+KernelFunction = Callable[[npt.ArrayLike, int], FloatArray]
 
 SIGMOID_SLOPE = 10.0
 SIGMOID_CUT = 2.5  # the printed sigmoid never ends; beyond this it is below 2.1e-9
 _QUADRATURE_NODES, _QUADRATURE_WEIGHTS = np.polynomial.legendre.leggauss(40)
 
 
-def _inside(x: Array, low: float, high: float) -> Array:
+def _inside(x: FloatArray, low: float, high: float) -> FloatArray:
     return ((x >= low) & (x < high)).astype(np.float64)
 
 
-def k_rect(x: npt.ArrayLike, order: int = 0) -> Array:
+def k_rect(x: npt.ArrayLike, order: int = 0) -> FloatArray:
     """`k(x) = 1` on [-1/2, 1/2). Its derivative is zero wherever it exists."""
     x = np.asarray(x, np.float64)
     return _inside(x, -0.5, 0.5) if order == 0 else np.zeros_like(x)
 
 
-def k_linear(x: npt.ArrayLike, order: int = 0) -> Array:
+def k_linear(x: npt.ArrayLike, order: int = 0) -> FloatArray:
     """`k(x) = 1 - |x|` on [-1, 1); `k' = +1` on [-1, 0) and `-1` on [0, 1); `k'' = 0`."""
     x = np.asarray(x, np.float64)
     if order == 0:
@@ -50,18 +51,18 @@ def k_linear(x: npt.ArrayLike, order: int = 0) -> Array:
     return _inside(x, -1, 0) - _inside(x, 0, 1) if order == 1 else np.zeros_like(x)
 
 
-def k_gauss(x: npt.ArrayLike, order: int = 0) -> Array:
+def k_gauss(x: npt.ArrayLike, order: int = 0) -> FloatArray:
     """`k(x) = phi(x)` on [-3/2, 3/2), with `phi' = -x phi` and `phi'' = (x^2 - 1) phi`. Its integral is 0.866."""
     x = np.asarray(x, np.float64)
     return (np.ones_like(x), -x, x * x - 1)[order] * gauss_density(x) * _inside(x, -GAUSS_CUT, GAUSS_CUT)
 
 
-def l_linear(x: npt.ArrayLike, order: int = 0) -> Array:
+def l_linear(x: npt.ArrayLike, order: int = 0) -> FloatArray:
     """`l(x) = max(1 - |x|, 0)`: the cotangent is interpolated linearly between bins."""
     return k_linear(x, order)
 
 
-def l_cubic(x: npt.ArrayLike, order: int = 0) -> Array:
+def l_cubic(x: npt.ArrayLike, order: int = 0) -> FloatArray:
     """Keys' kernel, a = -1/2: `1.5|x|^3 - 2.5 x^2 + 1` on |x| < 1, `-0.5|x|^3 + 2.5 x^2 - 4|x| + 2` on 1 <= |x| < 2."""
     x = np.asarray(x, np.float64)
     a = np.abs(x)
@@ -76,7 +77,7 @@ def l_cubic(x: npt.ArrayLike, order: int = 0) -> Array:
     return np.select([is_inner, is_outer], [inner, outer], 0.0)
 
 
-def _sinc(x: Array, order: int) -> Array:
+def _sinc(x: FloatArray, order: int) -> FloatArray:
     """`s(x) = sin(pi x) / (pi x)`, `s' = (cos(pi x) - s) / x`, `s'' = -pi^2 s - 2 s' / x`; a series near zero."""
     if order == 0:
         return np.sinc(x)
@@ -91,7 +92,7 @@ def _sinc(x: Array, order: int) -> Array:
     return np.where(small, series, -(np.pi**2) * np.sinc(y) - 2 * first / y)
 
 
-def l_lanczos(x: npt.ArrayLike, order: int = 0) -> Array:
+def l_lanczos(x: npt.ArrayLike, order: int = 0) -> FloatArray:
     """`l(x) = sinc(x) sinc(x / 2)` on [-2, 2), or `2 sin(pi x) sin(pi x / 2) / (pi x)^2`. Its integral is 1.0098."""
     x = np.asarray(x, np.float64)
     half = x / 2
@@ -104,7 +105,7 @@ def l_lanczos(x: npt.ArrayLike, order: int = 0) -> Array:
     return value * _inside(x, -2, 2)
 
 
-def kappa_rect_linear(x: npt.ArrayLike, order: int = 0) -> Array:
+def kappa_rect_linear(x: npt.ArrayLike, order: int = 0) -> FloatArray:
     """The quadratic B-spline: `3/4 - x^2` on |x| < 1/2, `(3 - 2|x|)^2 / 8` on 1/2 <= |x| < 3/2."""
     x = np.asarray(x, np.float64)
     if order == 0:
@@ -113,7 +114,7 @@ def kappa_rect_linear(x: npt.ArrayLike, order: int = 0) -> Array:
     return l_linear(x + 0.5, order - 1) - l_linear(x - 0.5, order - 1)
 
 
-def kappa_rect_cubic(x: npt.ArrayLike, order: int = 0) -> Array:
+def kappa_rect_cubic(x: npt.ArrayLike, order: int = 0) -> FloatArray:
     """`kappa(x) = L(x + 1/2) - L(x - 1/2)`, with `L' = l` the integral of Keys' kernel: piecewise quartic."""
     x = np.asarray(x, np.float64)
     if order == 0:
@@ -121,7 +122,7 @@ def kappa_rect_cubic(x: npt.ArrayLike, order: int = 0) -> Array:
     return l_cubic(x + 0.5, order - 1) - l_cubic(x - 0.5, order - 1)
 
 
-def kappa_rect_lanczos(x: npt.ArrayLike, order: int = 0) -> Array:
+def kappa_rect_lanczos(x: npt.ArrayLike, order: int = 0) -> FloatArray:
     """`kappa(x) = L(x + 1/2) - L(x - 1/2)`, with `L' = l` the integral of Lanczos-2: sine integrals."""
     x = np.asarray(x, np.float64)
     if order == 0:
@@ -129,7 +130,7 @@ def kappa_rect_lanczos(x: npt.ArrayLike, order: int = 0) -> Array:
     return l_lanczos(x + 0.5, order - 1) - l_lanczos(x - 0.5, order - 1)
 
 
-def kappa_linear_linear(x: npt.ArrayLike, order: int = 0) -> Array:
+def kappa_linear_linear(x: npt.ArrayLike, order: int = 0) -> FloatArray:
     """The cubic B-spline: `(4 + 3 (|x| - 2) x^2) / 6` on |x| < 1, `(2 - |x|)^3 / 6` on 1 <= |x| < 2."""
     x = np.asarray(x, np.float64)
     a, sign = np.abs(x), np.sign(x)
@@ -142,7 +143,7 @@ def kappa_linear_linear(x: npt.ArrayLike, order: int = 0) -> Array:
     return np.select([a < 1, a < 2], branches, 0.0)
 
 
-def kappa_linear_cubic(x: npt.ArrayLike, order: int = 0) -> Array:
+def kappa_linear_cubic(x: npt.ArrayLike, order: int = 0) -> FloatArray:
     """`kappa(x) = LL(x + 1) - 2 LL(x) + LL(x - 1)`, with `LL'' = l` Keys' kernel: piecewise quintic."""
     x = np.asarray(x, np.float64)
     if order == 2:
@@ -151,7 +152,7 @@ def kappa_linear_cubic(x: npt.ArrayLike, order: int = 0) -> Array:
     return (integral[0] - 2 * integral[1] + integral[2]) * _inside(x, -3, 3)
 
 
-def kappa_linear_lanczos(x: npt.ArrayLike, order: int = 0) -> Array:
+def kappa_linear_lanczos(x: npt.ArrayLike, order: int = 0) -> FloatArray:
     """`kappa(x) = LL(x + 1) - 2 LL(x) + LL(x - 1)`, with `LL'' = l` Lanczos-2: sine and cosine integrals."""
     x = np.asarray(x, np.float64)
     if order == 2:
@@ -160,7 +161,7 @@ def kappa_linear_lanczos(x: npt.ArrayLike, order: int = 0) -> Array:
     return (integral[0] - 2 * integral[1] + integral[2]) * _inside(x, -3, 3)
 
 
-def kappa_gauss_linear(x: npt.ArrayLike, order: int = 0) -> Array:
+def kappa_gauss_linear(x: npt.ArrayLike, order: int = 0) -> FloatArray:
     """`kappa(x) = K_2(x + 1) - 2 K_2(x) + K_2(x - 1)`, with `K_2'' = k` the cut Gaussian: error functions."""
     x = np.asarray(x, np.float64)
     if order == 2:
@@ -169,7 +170,7 @@ def kappa_gauss_linear(x: npt.ArrayLike, order: int = 0) -> Array:
     return (integral[0] - 2 * integral[1] + integral[2]) * _inside(x, -2.5, 2.5)
 
 
-def kappa_gauss_cubic(x: npt.ArrayLike, order: int = 0) -> Array:
+def kappa_gauss_cubic(x: npt.ArrayLike, order: int = 0) -> FloatArray:
     """`kappa(x) = sum_j a_j K_3(x - j) + b_j K_4(x - j)` over the knots j = -2 .. 2.
 
     `a_j` and `b_j` are the jumps of the second and third derivative of Keys' kernel at its knots, because
@@ -186,7 +187,7 @@ def kappa_gauss_cubic(x: npt.ArrayLike, order: int = 0) -> Array:
     return kappa * parity * _inside(signed, -3.5, 3.5)
 
 
-def kappa_gauss_lanczos(x: npt.ArrayLike, order: int = 0) -> Array:
+def kappa_gauss_lanczos(x: npt.ArrayLike, order: int = 0) -> FloatArray:
     """`kappa^(n)(x) = integral of l^(n)(y) phi(x - y) dy` over the overlap of [-2, 2] and [x - 3/2, x + 3/2].
 
     No named functions give this integral. The integrand is entire on the overlap, so a Gauss-Legendre rule
@@ -199,7 +200,7 @@ def kappa_gauss_lanczos(x: npt.ArrayLike, order: int = 0) -> Array:
     return np.sum(radius * _QUADRATURE_WEIGHTS * l_lanczos(y, order) * gauss_density(x[..., None] - y), -1)
 
 
-def surrogate_ste(x: npt.ArrayLike, order: int = 0) -> Array:
+def surrogate_ste(x: npt.ArrayLike, order: int = 0) -> FloatArray:
     """The straight-through estimator: `kappa'(x) = -sgn(x)` on |x| < 1, the derivative of the linear kernel.
 
     Its antiderivative, the triangle, stands for `kappa` in the other dimensions; `kappa'' = 0` almost everywhere.
@@ -207,7 +208,7 @@ def surrogate_ste(x: npt.ArrayLike, order: int = 0) -> Array:
     return k_linear(x, order)
 
 
-def surrogate_sigmoid(x: npt.ArrayLike, order: int = 0) -> Array:
+def surrogate_sigmoid(x: npt.ArrayLike, order: int = 0) -> FloatArray:
     """The smoothed box `s(x) = sigma(10 (x + 1/2)) - sigma(10 (x - 1/2))` on [-5/2, 5/2), and its derivatives.
 
     The paper prints `kappa'(x) = sigma'(10 (x + 1/2)) - sigma'(10 (x - 1/2))`, which is `s'(x) / 10`. The
@@ -215,7 +216,7 @@ def surrogate_sigmoid(x: npt.ArrayLike, order: int = 0) -> Array:
     """
     x = np.asarray(x, np.float64)
 
-    def sigma(z: Array) -> Array:
+    def sigma(z: FloatArray) -> FloatArray:
         value = 1 / (1 + np.exp(-np.abs(z)))  # of |z|, which cannot overflow; even orders of it below are signed
         if order == 0:
             return np.where(z >= 0, value, 1 - value)

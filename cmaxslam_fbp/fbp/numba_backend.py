@@ -28,7 +28,7 @@ make_loop: Callable[..., Any] = lru_cache(maxsize=None)(lambda make, *constants:
 
 
 @dataclass(frozen=True)
-class Region:
+class Bounds:
     """The bins that a loop may use, as the arrays that it takes: see `loops_numba`."""
 
     limits: npt.NDArray[np.int64]  # (3, 2)
@@ -38,8 +38,8 @@ class Region:
     size: int
 
 
-def make_region(shape: Sequence[int], support: int, dtype: Any, rows: tuple[int, int] | None = None) -> Region:
-    """Return the region of a frame, or of some of its rows: those of the half-open range of the first axis."""
+def make_bounds(shape: Sequence[int], support: int, dtype: Any, rows: tuple[int, int] | None = None) -> Bounds:
+    """Return the bounds of a frame, or of some of its rows: those of the half-open range of the first axis."""
     dimensions = len(shape)
     limits = np.array([[0, 1]] * (3 - dimensions) + [[0, n] for n in shape], np.int64)
     if rows is not None:
@@ -51,7 +51,7 @@ def make_region(shape: Sequence[int], support: int, dtype: Any, rows: tuple[int,
     inner = np.array([begin + reach - half, end - width + 1 + reach - half], dtype)
     outer = np.array([begin + reach - half - support + 1, end + reach - half], dtype)
     step = int(np.prod(shape[1:], dtype=np.int64))
-    return Region(limits, inner, outer, int(begin[0]) * step, int(end[0] - begin[0]) * step)
+    return Bounds(limits, inner, outer, int(begin[0]) * step, int(end[0] - begin[0]) * step)
 
 
 class CompiledKernel:
@@ -65,9 +65,9 @@ class CompiledKernel:
         What a loop must know when it is compiled.
     coefficients : (degree + 1, lanes)
         The table as `bins_numba.gather` and `scatter` take it.
-    region : Region
+    bounds : Bounds
         The whole frame.
-    parts : list of Region
+    parts : list of Bounds
         The rows of the frame that each of the threads owns.
     """
 
@@ -77,8 +77,8 @@ class CompiledKernel:
         self.coefficients = lane_table(self.table.coefficients, dtype)
         edges = [shape[0] * part // threads for part in range(threads + 1)]
         rows = [(a, b) for a, b in pairwise(edges) if b > a]
-        self.region = make_region(shape, self.table.support, dtype)
-        self.parts = [make_region(shape, self.table.support, dtype, part) for part in rows]
+        self.bounds = make_bounds(shape, self.table.support, dtype)
+        self.parts = [make_bounds(shape, self.table.support, dtype, part) for part in rows]
 
 
 class NumbaBackend:
@@ -204,7 +204,7 @@ class NumbaBackend:
         )
 
     def _scatter(self, loop: Any, arguments: tuple[Any, ...], kernel: CompiledKernel) -> None:
-        def run(part: Region) -> None:
+        def run(part: Bounds) -> None:
             chosen = None
             if len(kernel.parts) > 1:
                 chosen = make_loop(loops.make_choose_rows)(arguments[0], part.outer[0, 0], part.outer[1, 0])
@@ -213,9 +213,9 @@ class NumbaBackend:
         self._run([(run, (part,)) for part in kernel.parts])
 
     def _gather(self, loop: Any, arguments: tuple[Any, ...], kernel: CompiledKernel) -> None:
-        region, count = kernel.region, len(arguments[0])
+        bounds, count = kernel.bounds, len(arguments[0])
         edges = [count * part // self._threads for part in range(self._threads + 1)]
-        shared = (*arguments, self._plane, self._row, region.inner, region.outer, region.limits)
+        shared = (*arguments, self._plane, self._row, bounds.inner, bounds.outer, bounds.limits)
         self._run([(loop, (*shared, a, b)) for a, b in pairwise(edges)])
 
     def _run(self, calls: list[tuple[Any, tuple[Any, ...]]]) -> None:

@@ -11,10 +11,10 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
+
 from .arguments import Frames, NumpyArguments
 from .pairs import Kernel
-
-Array = npt.NDArray[np.float64]
 
 
 class ReferenceBackend:
@@ -30,7 +30,7 @@ class ReferenceBackend:
         """Return the number of points with a coordinate that is not finite."""
         return self._arguments.count_ignored(points)
 
-    def forward(self, points: npt.ArrayLike, weights: npt.ArrayLike | None, out: Array | None) -> Array:
+    def forward(self, points: npt.ArrayLike, weights: npt.ArrayLike | None, out: FloatArray | None) -> FloatArray:
         """`h_j = sum_i w_i prod_d k(x_id - j_d)`."""
         x, w = self._arguments.points(points), self._arguments.weights(weights, points)
         frame = self._arguments.output(out, self.shape, np.float64)
@@ -45,8 +45,8 @@ class ReferenceBackend:
         weights: npt.ArrayLike | None,
         points_dot: npt.ArrayLike | None,
         weights_dot: npt.ArrayLike | None,
-        out: Array | None,
-    ) -> Array:
+        out: FloatArray | None,
+    ) -> FloatArray:
         """`hdot_j = sum_i w_i sum_d xdot_id d/dx_id prod_e kappa(x_ie - j_e) + sum_i wdot_i prod_d k(x_id - j_d)`."""
         x, w = self._arguments.points(points), self._arguments.weights(weights, points)
         frame = self._arguments.output(out, self.shape, np.float64)
@@ -67,7 +67,7 @@ class ReferenceBackend:
         frame_bar: npt.ArrayLike,
         with_weights: bool,
         out: Frames | None,
-    ) -> tuple[Array, Array | None]:
+    ) -> tuple[FloatArray, FloatArray | None]:
         """`xbar_id = w_i sum_j hbar_j d/dx_id prod_e kappa(x_ie - j_e)`;
         `wbar_i = sum_j hbar_j prod_d k(x_id - j_d)`.
         """
@@ -94,8 +94,8 @@ class ReferenceBackend:
         weights: npt.ArrayLike | None,
         frame_bar: npt.ArrayLike,
         points_dot: npt.ArrayLike,
-        out: Array | None,
-    ) -> Array:
+        out: FloatArray | None,
+    ) -> FloatArray:
         """`w_i sum_j hbar_j sum_e xdot_ie d^2/dx_id dx_ie prod_f kappa(x_if - j_f)`."""
         x, w = self._arguments.points(points), self._arguments.weights(weights, points)
         h_bar, x_dot = self._arguments.frame(frame_bar), self._arguments.tangents(points_dot, points)
@@ -111,8 +111,8 @@ class ReferenceBackend:
         return result
 
     def _neighbours(
-        self, points: Array, kernel: Kernel, orders: list[tuple[int, ...]] | list[list[int]]
-    ) -> Iterator[tuple[npt.NDArray[np.bool_], tuple[npt.NDArray[np.intp], ...], Array]]:
+        self, points: FloatArray, kernel: Kernel, orders: list[tuple[int, ...]] | list[list[int]]
+    ) -> Iterator[tuple[npt.NDArray[np.bool_], tuple[npt.NDArray[np.intp], ...], FloatArray]]:
         """For each bin around the points: which points have it inside, its indices, and the products of each order.
 
         The products are (orders, points inside); bin `j` is the nearest one of `[j - 1/2, j + 1/2)`.

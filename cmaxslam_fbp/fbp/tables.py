@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 from numpy.polynomial import chebyshev, polynomial
 
-from .pairs import Kernel
+from cmaxslam_fbp.arrays import FloatArray
 
-Array = npt.NDArray[np.float64]
+from .pairs import Kernel
 
 _MAX_DEGREE = 48
 _MAX_SPLINE_DEGREE = 5
@@ -42,7 +42,7 @@ class Table:
         The touched bins start at `round(x) - reach` or `floor(x) - reach`.
     """
 
-    coefficients: Array
+    coefficients: FloatArray
     is_centred: bool
     reach: int
 
@@ -56,7 +56,7 @@ class Table:
         """The degree of the polynomials."""
         return self.coefficients.shape[0] - 1
 
-    def derivative(self, order: int) -> Array:
+    def derivative(self, order: int) -> FloatArray:
         """Return the coefficients (any degree, support) of the derivative, highest power first."""
         if order > self.degree:
             return np.zeros((1, self.support))
@@ -92,7 +92,7 @@ def polynomials(table: Table, order: int) -> tuple[tuple[float, ...], ...]:
     return tuple(map(tuple, table.derivative(order).T.tolist()))
 
 
-def _fit(kernel: Kernel, offsets: npt.NDArray[Any], degree: int) -> Array:
+def _fit(kernel: Kernel, offsets: npt.NDArray[Any], degree: int) -> FloatArray:
     """Interpolate the kernel at Chebyshev nodes in [-1/2, 1/2]: (degree + 1, support), lowest power first."""
     nodes = chebyshev.chebpts1(degree + 1) / 2
     values = kernel.function(nodes[:, None] - offsets, 0)
@@ -101,7 +101,7 @@ def _fit(kernel: Kernel, offsets: npt.NDArray[Any], degree: int) -> Array:
     return powers * 2.0 ** np.arange(degree + 1)[:, None]
 
 
-def _snap(coefficients: Array) -> Array:
+def _snap(coefficients: FloatArray) -> FloatArray:
     """Replace the fitted coefficients of a spline by the small fractions that they are."""
     snapped = [float(Fraction(c).limit_denominator(4000)) for c in coefficients.ravel().tolist()]
     return np.array(snapped).reshape(coefficients.shape)

@@ -38,7 +38,7 @@ _DEVICE_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Grid:
+class FrameKernels:
     """The shape of the frame and the two kernels: what the operations know besides tensors."""
 
     shape: tuple[int, ...]
@@ -127,7 +127,7 @@ def _raised(orders: Orders) -> Orders:
     return tuple(tuple(n + (e == d) for e, n in enumerate(order)) for order in orders for d in range(len(order)))
 
 
-def _gradients(points: Tensor, frame: Tensor, grid: Grid, orders: Orders) -> Tensor:
+def _gradients(points: Tensor, frame: Tensor, grid: FrameKernels, orders: Orders) -> Tensor:
     """Return the derivatives of `gather` with respect to the points: (..., N, M, D). Equal ones are gathered once."""
     raised = _raised(orders)
     distinct = tuple(dict.fromkeys(raised))
@@ -144,7 +144,7 @@ class Scatter(torch.autograd.Function):
     """`h_j = sum_i sum_m v_im K_(n_m)(x_i - j)`: points (..., N, D) and values (..., N, M) to a frame (..., *shape)."""
 
     @staticmethod
-    def forward(points: Tensor, values: Tensor, grid: Grid, orders: Orders, is_exact: bool) -> Tensor:
+    def forward(points: Tensor, values: Tensor, grid: FrameKernels, orders: Orders, is_exact: bool) -> Tensor:
         """Compute the operation, one neighbouring bin at a time."""
         x, v = points.reshape(-1, *points.shape[-2:]), values.reshape(-1, *values.shape[-2:])
         table = grid.table(is_exact, points.dtype)
@@ -208,7 +208,7 @@ class Gather(torch.autograd.Function):
     """`q_im = sum_j h_j K_(n_m)(x_i - j)`: points (..., N, D) and a frame (..., *shape) to values (..., N, M)."""
 
     @staticmethod
-    def forward(points: Tensor, frame: Tensor, grid: Grid, orders: Orders, is_exact: bool) -> Tensor:
+    def forward(points: Tensor, frame: Tensor, grid: FrameKernels, orders: Orders, is_exact: bool) -> Tensor:
         """Compute the operation, one neighbouring bin at a time."""
         x, h = points.reshape(-1, *points.shape[-2:]), frame.reshape(-1, *grid.shape)
         table, last = grid.table(is_exact, points.dtype), len(grid.shape) - 1
@@ -274,7 +274,7 @@ class TorchBackend:
     """The four operations on tensors; `forward` can be differentiated by autograd, and so can the others."""
 
     def __init__(self, shape: tuple[int, ...], forward_kernel: Kernel, derivative_kernel: Kernel) -> None:
-        self._grid = Grid(shape, forward_kernel, derivative_kernel)
+        self._grid = FrameKernels(shape, forward_kernel, derivative_kernel)
         self._value: Orders = ((0,) * len(shape),)
 
     def count_ignored(self, points: Tensor) -> int:

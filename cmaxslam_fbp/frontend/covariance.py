@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast.solvers.newton_kernels import make_positive
-
-FloatArray = npt.NDArray[np.float64]
 
 # Error of a constant velocity, as a part of the change of the true one over the packet; on simulated recordings it is
 # 0.04 to 0.06 wherever that change dominates.

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast.solution import Solution, Status
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class CurvatureMemory:

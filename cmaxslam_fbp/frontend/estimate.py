@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from cmaxslam_fbp.arrays import FloatArray
 
 
 class EstimateStatus(str, Enum):

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from cmaxslam_fbp.config import EventsConfig, FrontendConfig
 from cmaxslam_fbp.contrast.solution import Status
@@ -22,10 +21,8 @@ from cmaxslam_fbp.frontend.packet_points import PacketPoints
 from cmaxslam_fbp.frontend.prediction import Prediction
 from cmaxslam_fbp.frontend.warps import CAMERA_SIGN
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 
-FloatArray = npt.NDArray[np.float64]
-
-_NS_PER_S = 1_000_000_000
 _STILL_INTERVALS = 10  # CMax-SLAM: a packet at a fixed rate that lasts longer than this has zero velocity
 _MIN_MOTION_BINS = 0.05  # the largest plausible speed must move events by at least this
 
@@ -80,14 +77,14 @@ class VelocityEstimator:
         if self.events.subsample > 1:
             chunks = subsample(chunks, self.events.subsample)
         if self.config.packets == "rate":
-            interval_ns = round(self.config.interval_s * _NS_PER_S)
+            interval_ns = round(self.config.interval_s * NS_PER_S)
             limit_s = self.config.max_packet_s
             return packets_at_rate(
                 chunks,
                 self.config.events_per_packet,
                 interval_ns,
-                min_duration_ns=round(self.config.min_packet_s * _NS_PER_S),
-                max_duration_ns=None if limit_s is None else round(limit_s * _NS_PER_S),
+                min_duration_ns=round(self.config.min_packet_s * NS_PER_S),
+                max_duration_ns=None if limit_s is None else round(limit_s * NS_PER_S),
                 min_count=min(self.config.min_packet_events, self.config.events_per_packet),
             )
         return packets_by_count(chunks, self.config.events_per_packet)
@@ -128,18 +125,18 @@ class VelocityEstimator:
         solution, largest = maximum.solution, self.config.max_speed
         covariance = velocity_covariance(*self._maximiser.derivatives(solution), largest)
         is_determined = float(np.trace(covariance)) < 0.9 * largest**2
-        if not is_determined or not np.linalg.norm(solution.value) <= largest:
+        if not is_determined or not np.linalg.norm(solution.parameters) <= largest:
             return self._without_motion(packet, EstimateStatus.DEGENERATE, began, maximum)
-        change = self._prediction.change_over(packet.t_ns, solution.value, _duration_s(packet))
+        change = self._prediction.change_over(packet.t_ns, solution.parameters, _duration_s(packet))
         covariance += change_variance(change) * np.eye(3)
         status = EstimateStatus(solution.status.value)
         if maximum.is_recovered and status is EstimateStatus.CONVERGED:
             status = EstimateStatus.RECOVERED
         quality = maximum.sharpness / max(self._maximiser.sharpness_without_motion(), 1e-12)
-        self._prediction.add(packet.t_ns, solution.value, continues=solution.status is Status.CONVERGED)
+        self._prediction.add(packet.t_ns, solution.parameters, continues=solution.status is Status.CONVERGED)
         return VelocityEstimate(
             t_ns=packet.t_ns,
-            velocity=CAMERA_SIGN * solution.value,
+            velocity=CAMERA_SIGN * solution.parameters,
             covariance=covariance,
             score=solution.score,
             quality=quality,
@@ -157,7 +154,7 @@ class VelocityEstimator:
         self.reset()
         deviation = self.config.max_speed
         if status is EstimateStatus.STILL:
-            reach_s = max(abs(int(packet.events.t_ns[k]) - packet.t_ns) for k in (0, -1)) / _NS_PER_S
+            reach_s = max(abs(int(packet.events.t_ns[k]) - packet.t_ns) for k in (0, -1)) / NS_PER_S
             deviation = min(deviation, 1 / (max(self._grid.scale_x, self._grid.scale_y) * reach_s))
             self._prediction.add(packet.t_ns, np.zeros(3))
         return VelocityEstimate(
@@ -175,4 +172,4 @@ class VelocityEstimator:
 
 
 def _duration_s(packet: Packet) -> float:
-    return int(packet.events.t_ns[-1] - packet.events.t_ns[0]) / _NS_PER_S
+    return int(packet.events.t_ns[-1] - packet.events.t_ns[0]) / NS_PER_S

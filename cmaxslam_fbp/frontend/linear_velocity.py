@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.frontend.estimate import VelocityEstimate
 from cmaxslam_fbp.trajectory import RotationTrajectory
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.contrast.scores import Variance
 from cmaxslam_fbp.contrast.solution import Solution, Status
@@ -19,8 +19,6 @@ from cmaxslam_fbp.frontend.packet_points import PacketPoints
 from cmaxslam_fbp.frontend.pyramid import Pyramid
 from cmaxslam_fbp.frontend.search import search
 from cmaxslam_fbp.frontend.warps import Grid
-
-FloatArray = npt.NDArray[np.float64]
 
 # Where the last predictions were off by more than so many bins, a grid of bins so many times as wide comes first.
 _APPROACHES = ((1.5, 4), (0.5, 2))
@@ -84,7 +82,7 @@ class PacketMaximiser:
             start = self._approach(np.zeros(3) if predicted is None else predicted)
             best = self._climb(start, unit, self._curvatures.at(1, unit, len(self._points)))
             if self._config.recovery and self._looks_stuck(best, start, unit):
-                other = self._search(best, [start, np.zeros(3), best.value], unit)
+                other = self._search(best, [start, np.zeros(3), best.parameters], unit)
                 is_recovered, best = other is not best, other
         sharpness = self._sharpness_at(best)
         self._remember(best, predicted, unit, sharpness)
@@ -121,7 +119,7 @@ class PacketMaximiser:
         self._evaluations += solution.evaluations
         self._hessians += solution.hessians
         self._curvatures.put(factor, unit, len(self._points), solution)
-        return solution.value if solution.status is Status.CONVERGED else start
+        return solution.parameters if solution.status is Status.CONVERGED else start
 
     def _looks_stuck(self, solution: Solution, start: FloatArray, unit: float) -> bool:
         """Return whether a result should be compared with others."""
@@ -129,7 +127,7 @@ class PacketMaximiser:
             return True
         if self._sharpness is None or abs(len(self._points) - self._count) > _SAME_COUNT * self._count:
             return False
-        is_far = np.linalg.norm(solution.value - start) > _FAR_BINS * unit
+        is_far = np.linalg.norm(solution.parameters - start) > _FAR_BINS * unit
         return self._sharpness_at(solution) < (_DROP_FAR if is_far else _DROP) * self._sharpness
 
     def _search(self, solution: Solution | None, starts: list[FloatArray], unit: float) -> Solution:
@@ -143,7 +141,7 @@ class PacketMaximiser:
     def _remember(self, best: Solution, predicted: FloatArray | None, unit: float, sharpness: float) -> None:
         self._curvatures.put(1, unit, len(self._points), best)
         if predicted is not None:
-            surprise = float(np.linalg.norm(best.value - predicted)) / unit
+            surprise = float(np.linalg.norm(best.parameters - predicted)) / unit
             self._surprise_bins = max(_SURPRISE_MEMORY * self._surprise_bins, surprise)
         before = sharpness if self._sharpness is None else self._sharpness
         self._sharpness = _SHARPNESS_MEMORY * before + (1 - _SHARPNESS_MEMORY) * sharpness

@@ -28,7 +28,7 @@ def make_objective(shape: tuple[int, int], config: FrontendConfig) -> Any:
         "surrogate": config.surrogate,
         "blur_sigma_px": config.blur_sigma_px,
     }
-    if config.backend == "torch":
+    if config.compute == "torch":
         from cmaxslam_fbp.contrast.torch_objective import TorchObjective
 
         return TorchObjective(shape, config.score, device=config.device, **settings)

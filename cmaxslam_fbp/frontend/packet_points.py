@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events.packets import Packet
 from cmaxslam_fbp.frontend import packet_kernels as kernels
 from cmaxslam_fbp.frontend.warps import Grid, ModelName, VelocityWarp
 from cmaxslam_fbp.geometry.camera import Camera
 
-SingleArray = npt.NDArray[np.float32]
 Polarity = Literal["ignored", "signed"]
 
 

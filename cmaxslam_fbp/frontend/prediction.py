@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 
-_NS_PER_S = 1_000_000_000
 _LONGEST_NS = 200_000_000  # after a longer gap the last velocity says nothing
 _MAX_STRETCH = 2.0  # the change is carried on over at most so many times the time in which it was seen
 
@@ -39,5 +38,5 @@ class Prediction:
         """Return by how much the velocity changes over a duration, at its rate of change since the last one."""
         if not self._velocities or abs(t_ns - self._times_ns[-1]) > _LONGEST_NS or t_ns == self._times_ns[-1]:
             return 0.0
-        since_s = abs(t_ns - self._times_ns[-1]) / _NS_PER_S
+        since_s = abs(t_ns - self._times_ns[-1]) / NS_PER_S
         return float(np.linalg.norm(velocity - self._velocities[-1])) * duration_s / since_s

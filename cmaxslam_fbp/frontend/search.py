@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast.solvers import LATTICE_BINS, Newton
 from cmaxslam_fbp.frontend.pyramid import Pyramid
-
-FloatArray = npt.NDArray[np.float64]
 
 FACTORS = (4, 2)
 _SPREAD_BINS = 1.5  # distance of the extra starting points, in bins of the coarsest grid
@@ -48,7 +46,7 @@ def search(pyramid: Pyramid, starts: Sequence[FloatArray], max_speed: float) -> 
             candidates = tried[:_KEPT]
         solutions = [_SOLVER.maximise(objective, candidate, unit=unit) for candidate in candidates]
         solutions.sort(key=lambda solution: solution.score, reverse=True)
-        candidates = _distinct([solution.value for solution in solutions], _SAME_BINS * unit)
+        candidates = _distinct([solution.parameters for solution in solutions], _SAME_BINS * unit)
         evaluations += objective.evaluations - before[0]
         hessians += objective.hessians - before[1]
     return SearchResult(candidates, evaluations, hessians)

@@ -10,8 +10,7 @@ from typing import Literal
 
 from cmaxslam_fbp.errors import OutputError
 from cmaxslam_fbp.frontend.estimate import VelocityEstimate
-
-_NS_PER_S = 1_000_000_000
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 
 def velocity_columns(kind: Literal["angular", "linear"]) -> list[str]:
@@ -50,7 +49,7 @@ def write_velocities(path: Path, estimates: Iterable[VelocityEstimate], kind: Li
 
 
 def _line(estimate: VelocityEstimate) -> str:
-    seconds, nanoseconds = divmod(abs(estimate.t_ns), _NS_PER_S)
+    seconds, nanoseconds = divmod(abs(estimate.t_ns), NS_PER_S)
     return ",".join(
         [
             f"{'-' if estimate.t_ns < 0 else ''}{seconds}.{nanoseconds:09d}",

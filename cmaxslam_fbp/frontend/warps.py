@@ -8,12 +8,10 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.geometry.camera import Camera
 
-FloatArray = npt.NDArray[np.float64]
-SingleArray = npt.NDArray[np.float32]
 ModelName = Literal["rotation", "exact_rotation", "translation"]
 
 # An event is moved along the motion that its scene point makes in the image, which is opposite to the camera's: with
@@ -102,7 +100,7 @@ class VelocityWarp:
     dt_s : (N,) float32, `t_ref - t` in seconds
     """
 
-    parameters = 3
+    parameter_count = 3
 
     def __init__(self, model: ModelName, grid: Grid, x: SingleArray, y: SingleArray, dt_s: SingleArray) -> None:
         self._warp, self._pullback, self._tangent, self._pullback_curvature, self._pullback_outer = _kernels(model)

@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import CalibrationError
 
-FloatArray = npt.NDArray[np.float64]
 DistortionModel = Literal["plumb_bob", "equidistant"]
 
 # Number of coefficients that each model takes; shorter lists are filled with zeros.

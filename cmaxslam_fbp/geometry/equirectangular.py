@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from cmaxslam_fbp.arrays import FloatArray
 
 # Derivatives of the column grow as one over the cosine of the latitude; where it is smaller, they are damped.
 MIN_COS_LATITUDE = 1e-3

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
-FloatArray = npt.NDArray[np.float64]
+from cmaxslam_fbp.arrays import FloatArray
 
 _SMALL_ANGLE_RAD = 1e-2  # below it the Taylor series are exact to the last bit that matters
 

@@ -14,9 +14,10 @@ from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.calibration import distortion_model, read_sensor_size
-from cmaxslam_fbp.io.recording import NS_PER_S, Recording, RecordingOptions
+from cmaxslam_fbp.io.recording import Recording, RecordingOptions
 from cmaxslam_fbp.io.ros_bag import RosBag
 from cmaxslam_fbp.io.ros_messages import EVENT_ARRAY_TYPES
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 

@@ -13,8 +13,8 @@ from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.io.ros_bag import Ros1BagWriter
 from cmaxslam_fbp.io.ros_messages import serialize_ros1
 from cmaxslam_fbp.io.writing import EventSource
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 
-NS_PER_S = 1_000_000_000
 MESSAGE_NS = 10_000_000  # events of one message
 
 EVENTS_TOPIC, CAMERA_INFO_TOPIC, IMU_TOPIC, POSES_TOPIC = (

@@ -14,10 +14,9 @@ from cmaxslam_fbp.events import Defects, Events, SensorSize
 from cmaxslam_fbp.events.ordering import MAX_JUMP_BACK_NS, Piece, restore_order
 from cmaxslam_fbp.events.sensor import drop_outside
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
-
-NS_PER_S = 1_000_000_000
 
 
 @dataclass(frozen=True)

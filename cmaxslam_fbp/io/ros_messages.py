@@ -14,8 +14,7 @@ import numpy as np
 
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
-
-NS_PER_S = 1_000_000_000
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 # Packages that define the same EventArray.
 EVENT_ARRAY_TYPES = tuple(

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from cmaxslam_fbp.events import Defects, Events
-from cmaxslam_fbp.io.recording import NS_PER_S, Recording
+from cmaxslam_fbp.io.recording import Recording
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 PEAK_WINDOW_NS = 10_000_000
 

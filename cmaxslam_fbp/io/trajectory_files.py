@@ -10,19 +10,16 @@ from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.errors import OutputError, TrajectoryError
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 POSE_COLUMNS = ("t", "tx", "ty", "tz", "qx", "qy", "qz", "qw")
 IMU_COLUMNS = ("t", "ax", "ay", "az", "gx", "gy", "gz")
 
-_NS_PER_S = 1_000_000_000
 _LARGEST_NS = 2**62
 _UNIT_TOLERANCE = 1e-2  # what RotationTrajectory accepts: files with two decimals still pass
 
@@ -104,7 +101,7 @@ def imu_lines(imu: ImuSamples) -> list[str]:
 
 def format_seconds(t_ns: int) -> str:
     """Return nanoseconds as seconds with nine decimals, exactly."""
-    seconds, nanoseconds = divmod(abs(t_ns), _NS_PER_S)
+    seconds, nanoseconds = divmod(abs(t_ns), NS_PER_S)
     return f"{'-' if t_ns < 0 else ''}{seconds}.{nanoseconds:09d}"
 
 

@@ -17,10 +17,10 @@ from cmaxslam_fbp.evaluation import Evaluation, evaluate
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.io.recording import EventStream, Recording
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.feed import Feed
 from cmaxslam_fbp.pipeline.result import SlamResult, Timing
 
-NS_PER_S = 1_000_000_000
 _REFINED_DEG = 0.01  # a pass of the refinement that turns windows by less, in the mean, is the last one
 
 

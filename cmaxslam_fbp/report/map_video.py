@@ -9,11 +9,10 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import OutputError
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.report.map_view import colour_map, draw_lines, outline_on_map
-
-FloatArray = npt.NDArray[np.float64]
 
 PATH_BGR, TEXT_BGR = (235, 99, 37), (70, 60, 50)
 _MOST_WIDTH = 1920  # what every player takes

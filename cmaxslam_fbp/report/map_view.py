@@ -6,12 +6,10 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray, Picture
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.report.map_picture import GAMMA, draw_map
-
-FloatArray = npt.NDArray[np.float64]
-Picture = npt.NDArray[np.uint8]
 
 COLOUR_MAPS = ("paper", "night", "viridis", "inferno", "magma")
 OUTLINE_BGR = (15, 72, 224)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
+from cmaxslam_fbp.arrays import Picture
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.camera import Camera
@@ -23,8 +23,6 @@ _SPEED_RANK = 0.9
 _TURN_DEG = 4.0  # turns by more smear the image before beyond recognition
 _LONGEST_S = 0.05
 _MOST_EVENTS = 60_000
-
-Picture = npt.NDArray[np.uint8]
 
 
 def draw_packet(

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.report.decimation import even_indices
 from cmaxslam_fbp.report.orientation_angles import NAMES, yaw_pitch_roll_deg
 from cmaxslam_fbp.report.run_files import RunFiles
 
-FloatArray = npt.NDArray[np.float64]
 Chart = dict[str, Any]
 
 _AXES = [1, 0, 2]  # of yaw, pitch and roll: y is down, x to the right, z forward

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.evaluation.alignment import align_best_fit
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.report.decimation import even_indices, peak_indices
 from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
-
-FloatArray = npt.NDArray[np.float64]
 
 _BORDER_STEPS = 12  # per side: enough for the bend that lens distortion gives to the border
 

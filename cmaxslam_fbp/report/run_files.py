@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import CmaxSlamError, OutputError
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
 from cmaxslam_fbp.trajectory import RotationTrajectory
-
-FloatArray = npt.NDArray[np.float64]
 
 REPORT_DATA = "report_data.json"
 _NEEDED = ("run.json", "trajectory.txt", "panorama.npy")

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.report.plots import COLORS, as_png, new_figure, tidy
 
-FloatArray = npt.NDArray[np.float64]
 Lists = Mapping[str, Sequence[float | None]]
 
 _LOG_RANGE = 30.0  # values that span more than this are drawn on a logarithmic axis

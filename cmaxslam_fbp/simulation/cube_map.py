@@ -8,12 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.simulation.levels import log_levels, quantise_levels
-
-FloatArray = npt.NDArray[np.float64]
-Image = npt.NDArray[np.float32]
 
 # Rows: right, down and forward of each face, in world axes. The order is that of `cube_face`.
 FACES: FloatArray = np.array(
@@ -39,7 +36,7 @@ _MARGIN = 4
 class CubeMap:
     """Log intensity `texels` (6, size, size); a face's coordinate is `focal (x, y) / z + (size - 1) / 2`."""
 
-    texels: Image
+    texels: SingleArray
     focal: float
 
     @property
@@ -47,7 +44,9 @@ class CubeMap:
         """Texels per side."""
         return int(self.texels.shape[1])
 
-    def face_matrices(self, rotations: FloatArray, positions: FloatArray | None = None) -> tuple[Image, Image]:
+    def face_matrices(
+        self, rotations: FloatArray, positions: FloatArray | None = None
+    ) -> tuple[SingleArray, SingleArray]:
         """Return the matrices (6, 9, K) from the camera's to each face's axes, and the middle rotation (9,).
 
         `rotations` (K, 3, 3) are `R_wc`. A panorama is infinitely far away: positions make no difference to it.
@@ -57,7 +56,7 @@ class CubeMap:
         return np.ascontiguousarray(matrices, np.float32), rotations[steps // 2].reshape(9).astype(np.float32)
 
 
-def pad_panorama(panorama: Image, margin: int) -> Image:
+def pad_panorama(panorama: SingleArray, margin: int) -> SingleArray:
     """Continue a panorama by `margin` pixels: around at 180 degrees, and on the other side of the poles.
 
     Row 0 is the upper pole. The lower pole would be row `height`, one below the last: it gets that row's mean.
@@ -68,7 +67,7 @@ def pad_panorama(panorama: Image, margin: int) -> Image:
     return np.concatenate([tall[:, -margin:], tall, tall[:, :margin]], axis=1)
 
 
-def blur_panorama(panorama: Image, sigma_rad: float) -> Image:
+def blur_panorama(panorama: SingleArray, sigma_rad: float) -> SingleArray:
     """Blur an equirectangular image by a Gaussian of `sigma_rad` on the sphere.
 
     Along a row at latitude b the Gaussian has `sigma / cos b`, applied by the row's Fourier series, which wraps
@@ -94,7 +93,7 @@ def blur_panorama(panorama: Image, sigma_rad: float) -> Image:
     return blurred
 
 
-def make_cube_map(panorama: Image, focal: float, blur_rad: float) -> CubeMap:
+def make_cube_map(panorama: SingleArray, focal: float, blur_rad: float) -> CubeMap:
     """Turn a panorama of linear intensity into the cube map of its blurred logarithm.
 
     The blur is that of lens and pixel; it is applied to the intensity, as light adds, before the logarithm.

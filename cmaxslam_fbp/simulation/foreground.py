@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.simulation.motions import HandheldMotion, Motion
-
-Image = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -31,8 +29,8 @@ class Foreground:
     """
 
     motion: Motion
-    levels: Image
-    opacity: Image
+    levels: SingleArray
+    opacity: SingleArray
     focal: float
     radius_rad: float
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.simulation.motions import Motion
 from cmaxslam_fbp.simulation.translations import Translation
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
-
-FloatArray = npt.NDArray[np.float64]
 
 RATE_HZ = 1000
 GRAVITY_M_S2 = np.array([0.0, 9.81, 0.0])  # the world's y points down

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Image = npt.NDArray[np.float32]
+from cmaxslam_fbp.arrays import SingleArray
 
 # The darkest intensity relative to the brightest: a lens and a photoreceptor see no deeper black.
 DARKEST = 0.01
@@ -14,13 +13,13 @@ DARKEST = 0.01
 _QUANTUM = np.float32(2.0**-12)
 
 
-def log_levels(intensity: Image) -> Image:
+def log_levels(intensity: SingleArray) -> SingleArray:
     """Return the logarithm of an image of linear intensity, with a darkest black."""
     brightest = float(intensity.max())
     return np.log(np.maximum(intensity, DARKEST * brightest))
 
 
-def quantise_levels(levels: Image) -> None:
+def quantise_levels(levels: SingleArray) -> None:
     """Round levels, in place, to multiples of a quantum far below any threshold."""
     np.round(levels / _QUANTUM, out=levels)
     levels *= _QUANTUM

@@ -7,10 +7,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.simulation.wandering import Wandering
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Motion(Protocol):

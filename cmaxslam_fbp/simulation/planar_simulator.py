@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.simulation.motions import NoRotation
 from cmaxslam_fbp.simulation.plane_map import PlaneMap, make_plane_map
 from cmaxslam_fbp.simulation.recording import HANDHELD_DURATION_S, TEXELS_PER_PIXEL, SimulatedRecording
@@ -15,8 +16,6 @@ from cmaxslam_fbp.simulation.schedule import pixels_per_radian, pixels_per_tange
 from cmaxslam_fbp.simulation.sensor import EventSensor
 from cmaxslam_fbp.simulation.settings import PlanarSettings
 from cmaxslam_fbp.simulation.translations import SHARES, HandheldTranslation
-
-FloatArray = npt.NDArray[np.float64]
 
 _MAX_SIZE = 6001  # texels per side; a fisheye lens sees more of the plane than can be drawn finely
 _MARGIN = 4  # texels beyond the last that is seen

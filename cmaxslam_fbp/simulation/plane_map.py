@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.simulation.levels import log_levels, quantise_levels
-
-FloatArray = npt.NDArray[np.float64]
-Image = npt.NDArray[np.float32]
 
 # Takes every bearing to the direction z, which is that of the first face: a plane has no other.
 _AHEAD = np.array([0, 0, 0, 0, 0, 0, 0, 0, 1], np.float32)
@@ -24,7 +21,7 @@ class PlaneMap:
     one face of a cube map.
     """
 
-    texels: Image
+    texels: SingleArray
     focal: float
     depth_m: float
 
@@ -33,7 +30,9 @@ class PlaneMap:
         """Texels per side."""
         return int(self.texels.shape[1])
 
-    def face_matrices(self, rotations: FloatArray, positions: FloatArray | None = None) -> tuple[Image, Image]:
+    def face_matrices(
+        self, rotations: FloatArray, positions: FloatArray | None = None
+    ) -> tuple[SingleArray, SingleArray]:
         """Return the homographies (1, 9, K) from bearings to the plane, in units of its depth, and the face's choice.
 
         A camera at `p` with the rotation `R_wc` sees along the bearing `b` the point `p + s R b`, with
@@ -49,7 +48,7 @@ class PlaneMap:
         return np.ascontiguousarray(matrices, np.float32), _AHEAD
 
 
-def make_plane_map(image: Image, focal: float, depth_m: float, blur_px: float) -> PlaneMap:
+def make_plane_map(image: SingleArray, focal: float, depth_m: float, blur_px: float) -> PlaneMap:
     """Turn a square image of linear intensity, `focal` pixels per unit of tangent, into its blurred logarithm.
 
     The blur, a Gaussian of `blur_px` of the image's pixels, is that of lens and pixel; it is applied to the intensity,

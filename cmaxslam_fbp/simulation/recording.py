@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.geometry.camera import Camera
@@ -21,8 +22,6 @@ from cmaxslam_fbp.simulation.settings import RecordingSettings
 from cmaxslam_fbp.simulation.translations import Translation
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 from cmaxslam_fbp.trajectory.rotation_trajectory import RotationTrajectory
-
-FloatArray = npt.NDArray[np.float64]
 
 TEXELS_PER_PIXEL = 2.0
 HANDHELD_DURATION_S = 10.0

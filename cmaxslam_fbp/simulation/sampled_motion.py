@@ -7,10 +7,10 @@ import numpy.typing as npt
 from scipy.interpolate import make_lsq_spline
 from scipy.spatial.transform import Rotation
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import SimulationError
-from cmaxslam_fbp.trajectory.rotation_trajectory import NS_PER_S, RotationTrajectory
-
-FloatArray = npt.NDArray[np.float64]
+from cmaxslam_fbp.nanoseconds import NS_PER_S
+from cmaxslam_fbp.trajectory.rotation_trajectory import RotationTrajectory
 
 _DEGREE = 3
 _MAX_STEP_DEG = 60.0

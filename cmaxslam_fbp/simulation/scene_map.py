@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
-FloatArray = npt.NDArray[np.float64]
-Image = npt.NDArray[np.float32]
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 
 
 class SceneMap(Protocol):
@@ -18,7 +14,7 @@ class SceneMap(Protocol):
     """
 
     @property
-    def texels(self) -> Image:
+    def texels(self) -> SingleArray:
         """Log intensity (faces, size, size)."""
         ...
 
@@ -32,7 +28,9 @@ class SceneMap(Protocol):
         """Texels per side."""
         ...
 
-    def face_matrices(self, rotations: FloatArray, positions: FloatArray | None = None) -> tuple[Image, Image]:
+    def face_matrices(
+        self, rotations: FloatArray, positions: FloatArray | None = None
+    ) -> tuple[SingleArray, SingleArray]:
         """Return the matrices (faces, 9, K) of poses `R_wc` (K, 3, 3) and positions (K, 3) in metres.
 
         The second value is a matrix (9,) that takes a bearing to the direction that chooses the pixel's face, by its

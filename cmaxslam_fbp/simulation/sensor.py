@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.events.events import Events
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.simulation.foreground import Foreground
 from cmaxslam_fbp.simulation.scene_map import SceneMap
 from cmaxslam_fbp.simulation.schedule import MAX_BLOCK_RAD, Block
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.simulation.calm_texels import find_calm_texels
 from cmaxslam_fbp.simulation.cube_map import CubeMap, make_cube_map
@@ -17,8 +18,6 @@ from cmaxslam_fbp.simulation.scenes import SCENES, check_panorama, load_panorama
 from cmaxslam_fbp.simulation.schedule import pixels_per_radian
 from cmaxslam_fbp.simulation.sensor import EventSensor
 from cmaxslam_fbp.simulation.settings import SimulationSettings
-
-FloatArray = npt.NDArray[np.float64]
 
 _MAX_SCENE_WIDTH = 4096
 _MAX_CUBE_FOCAL = 900.0

@@ -7,10 +7,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.simulation.wandering import Wandering
-
-FloatArray = npt.NDArray[np.float64]
 
 # Of the extent, for right, down and forward: a hand that waves a camera at a wall moves along it.
 SHARES = np.array([1.0, 0.8, 0.5])

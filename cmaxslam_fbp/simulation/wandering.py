@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import SimulationError
-
-FloatArray = npt.NDArray[np.float64]
 
 _WAVES = 4  # sine waves per coordinate
 _RAMP_S = 1.0  # time to come up to speed from rest

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.errors import TrajectoryError
-from cmaxslam_fbp.trajectory.nanoseconds import as_nanoseconds
+from cmaxslam_fbp.nanoseconds import as_nanoseconds
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,13 +7,12 @@ import numpy.typing as npt
 from scipy.linalg import solveh_banded
 from scipy.spatial.transform import Rotation
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import TrajectoryError
 from cmaxslam_fbp.trajectory import spline_fit_kernels, spline_kernels
 from cmaxslam_fbp.trajectory.angular_velocities import AngularVelocities
 from cmaxslam_fbp.trajectory.rotation_trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.spline import RotationSpline
-
-FloatArray = npt.NDArray[np.float64]
 
 _MAX_ITERATIONS = 20
 _CONVERGED_RAD = 1e-11

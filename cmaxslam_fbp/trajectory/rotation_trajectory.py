@@ -10,15 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation, Slerp
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import TrajectoryError
 from cmaxslam_fbp.geometry.quaternion import to_pyquaternion
-from cmaxslam_fbp.trajectory.nanoseconds import as_nanoseconds
+from cmaxslam_fbp.nanoseconds import NS_PER_S, as_nanoseconds
 
 if TYPE_CHECKING:
     from pyquaternion import Quaternion
-
-FloatArray = npt.NDArray[np.float64]
-NS_PER_S = 1_000_000_000
 
 
 @dataclass(frozen=True, eq=False)

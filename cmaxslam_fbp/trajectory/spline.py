@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import TrajectoryError
+from cmaxslam_fbp.nanoseconds import NS_PER_S, as_nanoseconds
 from cmaxslam_fbp.trajectory import spline_kernels
-from cmaxslam_fbp.trajectory.nanoseconds import as_nanoseconds
-from cmaxslam_fbp.trajectory.rotation_trajectory import NS_PER_S, RotationTrajectory
+from cmaxslam_fbp.trajectory.rotation_trajectory import RotationTrajectory
 
-FloatArray = npt.NDArray[np.float64]
 ORDERS = {2: "linear", 4: "cubic"}
 
 

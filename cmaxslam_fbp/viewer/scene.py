@@ -8,10 +8,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.viewer.surfaces import Surface, joined, sphere_surface, tube_surface
-
-FloatArray = npt.NDArray[np.float64]
 
 _MOST_PATH_POINTS = 2000
 _PATH_RADIUS, _FRUSTUM_RADIUS = 0.004, 0.006

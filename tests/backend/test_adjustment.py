@@ -73,7 +73,7 @@ def test_the_quasi_newton_method_finds_the_top_with_a_rough_model(scale):
     hill = Hill()
     solution = QuasiNewton(tolerance_bins=1e-4, model_scale=scale).maximise(hill, Hill.TOP + np.array([0.9, -0.5, 0.7]))
     assert solution.status is Status.CONVERGED
-    np.testing.assert_allclose(solution.value, Hill.TOP, atol=1e-4)
+    np.testing.assert_allclose(solution.parameters, Hill.TOP, atol=1e-4)
     assert solution.score == pytest.approx(Hill().value(solution.evaluated))
     assert (solution.evaluations, solution.hessians) == (hill.evaluations, 1)
     given = QuasiNewton().maximise(Hill(), Hill.TOP + 0.1, hessian=-Hill.A)
@@ -111,7 +111,7 @@ def test_the_quasi_newton_method_ends_at_its_limit_and_where_nothing_can_be_told
     for objective in (Silent(), Flat()):
         solution = QuasiNewton().maximise(objective, np.ones(3))
         assert solution.status is Status.DEGENERATE
-        np.testing.assert_array_equal(solution.value, np.ones(3))
+        np.testing.assert_array_equal(solution.parameters, np.ones(3))
 
 
 def test_the_quasi_newton_method_takes_a_step_that_flattens_the_slope_of_a_staircase():
@@ -122,4 +122,4 @@ def test_the_quasi_newton_method_takes_a_step_that_flattens_the_slope_of_a_stair
 
     solution = QuasiNewton().maximise(Staircase(), Hill.TOP + np.array([0.3, 0.2, -0.3]))
     assert solution.status is Status.CONVERGED
-    np.testing.assert_allclose(solution.value, Hill.TOP, atol=0.02)
+    np.testing.assert_allclose(solution.parameters, Hill.TOP, atol=0.02)

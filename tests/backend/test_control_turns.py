@@ -27,10 +27,10 @@ def differences(function, delta, h=1e-6):
 def test_the_gradient_is_the_derivative_far_from_zero_too(order, first_free, held):
     """Of the made-up function `sum_n <G_n, R(t_n)>` of the trajectory, less the price."""
     turns = ControlTurns(spline(order), first_free, 3.0, held)
-    assert turns.parameters == 3 * (order + 2 - first_free - held)
+    assert turns.parameter_count == 3 * (order + 2 - first_free - held)
     random = np.random.default_rng(1)
     G = random.normal(size=(len(TIMES), 3, 3))
-    delta = random.normal(0, 0.4, turns.parameters)
+    delta = random.normal(0, 0.4, turns.parameter_count)
 
     def function(delta):
         return (G * turns.spline_at(delta).rotations_at(TIMES)).sum() - turns.price(delta)
@@ -49,7 +49,7 @@ def test_the_hessian_is_that_of_a_quadratic_function_of_the_turns(first_free, he
     turns = ControlTurns(spline(4), first_free, 3.0, held)
     C = np.random.default_rng(2).normal(size=(len(TIMES), 3, 3))
     C = C + C.transpose(0, 2, 1)
-    zero = np.zeros(turns.parameters)
+    zero = np.zeros(turns.parameter_count)
     start = Rotation.from_quat(turns.spline_at(zero).quaternions_at(TIMES)).inv()
 
     def function(delta):
@@ -63,11 +63,11 @@ def test_the_hessian_is_that_of_a_quadratic_function_of_the_turns(first_free, he
 def test_the_price_is_that_of_changes_from_one_turn_to_the_next():
     steps = np.random.default_rng(3).normal(size=(6, 3))
     anchored, loose = ControlTurns(spline(4), 2, 0.7), ControlTurns(spline(4), 0, 0.7)
-    assert (anchored.parameters, loose.parameters) == (12, 18)
+    assert (anchored.parameter_count, loose.parameter_count) == (12, 18)
     turns = np.cumsum(steps, axis=0)
     assert anchored.price(turns[:4].ravel()) == pytest.approx(0.35 * (steps[:4] ** 2).sum())
     between = ControlTurns(spline(4), 2, 0.7, held=1)
-    assert between.parameters == 9
+    assert between.parameter_count == 9
     expected = 0.35 * ((steps[:3] ** 2).sum() + (turns[2] ** 2).sum())
     assert between.price(turns[:3].ravel()) == pytest.approx(expected)
     # A turn of all free rotations alike costs nothing where none is fixed.

@@ -59,9 +59,9 @@ def test_tensors_give_the_same_values_gradients_and_hessians(make_window, delta,
     window = make_window(**settings)
     region = window.full_circle() if full_circle else window.region
     compiled, tensors = window.objective(region), on_tensors(window, region)
-    assert tensors.parameters == compiled.parameters
+    assert tensors.parameter_count == compiled.parameter_count
     turns = Rotation.from_rotvec([0, 2 * np.pi * settings.get("columns", 0) / 256, 0]).apply(delta.reshape(-1, 3))
-    at = np.resize(turns, compiled.parameters)
+    at = np.resize(turns, compiled.parameter_count)
     value, gradient = tensors.value_and_gradient(at)
     expected, expected_gradient = compiled.value_and_gradient(at)
     assert value == tensors.value(at) == pytest.approx(expected, rel=1e-6)

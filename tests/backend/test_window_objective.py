@@ -38,8 +38,8 @@ def test_other_scores(make_window, delta, score):
 def test_linear_splines_and_other_numbers_of_free_rotations(make_window, delta, order, first_free):
     window = make_window(order=order, first_free=first_free)
     objective = window.objective()
-    assert objective.parameters == 3 * (order + 3 - first_free)
-    at = np.resize(delta, objective.parameters)
+    assert objective.parameter_count == 3 * (order + 3 - first_free)
+    at = np.resize(delta, objective.parameter_count)
     assert relative(objective.value_and_gradient(at)[1], window.gradient(at)) < 2e-5
     assert relative(objective.hessian(at), window.hessian(at)) < 2e-5
 

@@ -55,7 +55,7 @@ def test_every_solver_finds_the_top(name, start):
     solution = solver.maximise(hill, start)
     assert solution.status is Status.CONVERGED
     tolerance = {"fletcher_reeves": 0.01, "newton": 0.01}.get(name, 1e-3)
-    np.testing.assert_allclose(solution.value, TOP, atol=tolerance)
+    np.testing.assert_allclose(solution.parameters, TOP, atol=tolerance)
     assert solution.score == pytest.approx(hill.value(solution.evaluated))
     assert 0 < solution.evaluations == hill.evaluations - 1
     assert solution.hessians == hill.hessians
@@ -81,11 +81,11 @@ def test_on_a_lattice_the_last_digits_of_sums_do_not_matter(unit):
         [Newton(lattice_bins=lattice).maximise(hill(), start, unit=unit) for hill in (Staircase, Rounded)]
         for start in starts
     ]
-    assert all((one.value == other.value).all() for one, other in pairs)
+    assert all((one.parameters == other.parameters).all() for one, other in pairs)
     for one, _ in pairs:
-        steps = one.value / (lattice * unit)
+        steps = one.parameters / (lattice * unit)
         np.testing.assert_allclose(steps, np.round(steps), atol=1e-6)
-        np.testing.assert_allclose(one.value, TOP, atol=0.02)
+        np.testing.assert_allclose(one.parameters, TOP, atol=0.02)
     without = [[Newton().maximise(hill(), start, unit=unit).value for hill in (Staircase, Rounded)] for start in starts]
     assert any((one != other).any() for one, other in without)
 
@@ -93,7 +93,7 @@ def test_on_a_lattice_the_last_digits_of_sums_do_not_matter(unit):
 def test_newton_climbs_a_staircase_by_its_gradient():
     solution = Newton().maximise(Staircase(), TOP + np.array([0.9, 0.4, -0.8]))
     assert solution.status is Status.CONVERGED
-    np.testing.assert_allclose(solution.value, TOP, atol=0.03)
+    np.testing.assert_allclose(solution.parameters, TOP, atol=0.03)
 
 
 def test_newton_uses_a_given_hessian_and_returns_its_own():
@@ -125,14 +125,14 @@ def test_newton_adds_its_last_step_without_an_evaluation():
     solution = Newton(tolerance_bins=0.01).maximise(Hill(), start, hessian=-Hill.A)
     assert solution.evaluations == 1
     np.testing.assert_array_equal(solution.evaluated, start)
-    np.testing.assert_allclose(solution.value, TOP, atol=1e-5)
+    np.testing.assert_allclose(solution.parameters, TOP, atol=1e-5)
 
 
 def test_newton_leaves_a_place_where_the_score_is_convex():
     start = TOP + np.array([0, 0, 8.0])
     assert np.linalg.eigvalsh(Hill().hessian(start)).max() > 0
     solution = Newton().maximise(Hill(), start)
-    np.testing.assert_allclose(solution.value, TOP, atol=0.01)
+    np.testing.assert_allclose(solution.parameters, TOP, atol=0.01)
 
 
 def test_newton_takes_no_step_longer_than_its_radius():
@@ -187,7 +187,7 @@ class Broken:
 def test_a_score_that_says_nothing_is_a_status_not_an_error(name, value):
     start = np.array([0.1, 0.2, 0.3])
     solution = solver_named(name).maximise(Broken(value), start)
-    np.testing.assert_array_equal(solution.value, start)
+    np.testing.assert_array_equal(solution.parameters, start)
     if name in ("newton", "fletcher_reeves") or not np.isfinite(value):
         assert solution.status is not Status.CONVERGED
 

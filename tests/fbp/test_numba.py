@@ -237,8 +237,8 @@ def test_building_blocks_fuse_with_a_loop_of_ones_own(cloud):
         return total_y, total_x
 
     velocity = np.array([1.5, -0.5])
-    region = kappa.region
-    fused = pull_back(events, times, velocity, frame_bar.ravel(), kappa.coefficients, region.inner, PLANE[1])
+    bounds = kappa.bounds
+    fused = pull_back(events, times, velocity, frame_bar.ravel(), kappa.coefficients, bounds.inner, PLANE[1])
     points_bar, _ = Binning(PLANE).vjp(events - times[:, None] * velocity, None, frame_bar)
     np.testing.assert_allclose(fused, -times @ points_bar, rtol=1e-12)
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast.objective import Objective
 from cmaxslam_fbp.contrast.solution import Solution, Status
-
-FloatArray = npt.NDArray[np.float64]
 
 _GOLDEN = 0.38
 _LINE_ITERATIONS = 10
@@ -90,7 +88,7 @@ class FletcherReeves:
                 status = Status.CONVERGED
                 break
         return Solution(
-            value=x,
+            parameters=x,
             evaluated=x,
             score=score,
             status=status,

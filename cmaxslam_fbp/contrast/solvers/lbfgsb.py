@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast.objective import Objective
 from cmaxslam_fbp.contrast.solution import Solution
 from cmaxslam_fbp.contrast.solvers.scipy_solution import minimise_negative
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

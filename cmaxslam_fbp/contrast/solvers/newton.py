@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast.objective import Objective
 from cmaxslam_fbp.contrast.solution import Solution, Status
 from cmaxslam_fbp.contrast.solvers import newton_kernels as kernels
-
-FloatArray = npt.NDArray[np.float64]
 
 _MIN_EIGENVALUE = 1e-3  # of the model, as a part of the largest: flatter directions count as that steep
 LATTICE_BINS = 2.0**-11  # a lattice that is fine enough for any tolerance here
@@ -108,7 +106,7 @@ class Newton:
             else:
                 radius = _SHRINK * length
         return Solution(
-            value=_rounded(x + last_step, lattice),
+            parameters=_rounded(x + last_step, lattice),
             evaluated=x,
             score=score,
             status=status,

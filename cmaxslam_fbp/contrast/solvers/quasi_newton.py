@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast.objective import Objective
 from cmaxslam_fbp.contrast.solution import Solution, Status
-
-FloatArray = npt.NDArray[np.float64]
 
 _MIN_EIGENVALUE = 1e-3  # of the model, as a part of the largest: flatter directions count as that steep
 _DAMPING = 0.2  # least part of the model's curvature that an update may leave along a step
@@ -79,7 +77,7 @@ class QuasiNewton:
                 status = Status.STALLED
                 break
         return Solution(
-            value=x + last_step,
+            parameters=x + last_step,
             evaluated=x,
             score=score,
             status=status,

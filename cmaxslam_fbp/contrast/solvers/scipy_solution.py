@@ -6,12 +6,10 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast.objective import Objective
 from cmaxslam_fbp.contrast.solution import Solution, Status
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def minimise_negative(
@@ -51,7 +49,7 @@ def minimise_negative(
         status = Status.ITERATION_LIMIT if result.status == 1 else Status.STALLED
     found = np.asarray(result.x, np.float64)
     return Solution(
-        value=found,
+        parameters=found,
         evaluated=found,
         score=-float(result.fun),
         status=status,
@@ -64,7 +62,7 @@ def minimise_negative(
 def _failed(objective: Objective, start: FloatArray, status: Status, evaluations: int, hessians: int) -> Solution:
     score, gradient = objective.value_and_gradient(start)
     return Solution(
-        value=start,
+        parameters=start,
         evaluated=start,
         score=score,
         status=status,

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast.objective import Objective
 from cmaxslam_fbp.contrast.solution import Solution
 
-FloatArray = npt.NDArray[np.float64]
 SolverName = Literal["newton", "lbfgsb", "trust_ncg", "fletcher_reeves", "quasi_newton"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.simulation.scenes.flat_patch import flat_patch
 from cmaxslam_fbp.simulation.scenes.tangent_patch import (
     TangentPatch,
@@ -12,8 +13,6 @@ from cmaxslam_fbp.simulation.scenes.tangent_patch import (
     tangent_axes,
     tangent_patch,
 )
-
-FloatArray = npt.NDArray[np.float64]
 
 _FLOOR = 0.35
 _COUNT = 450

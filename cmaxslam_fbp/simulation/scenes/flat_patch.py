@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.simulation.scenes.tangent_patch import TangentPatch
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def flat_patch(size: int, focal: float, centre: FloatArray, roll_rad: float, radius: float) -> TangentPatch:

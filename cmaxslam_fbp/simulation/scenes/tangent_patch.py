@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from cmaxslam_fbp.arrays import FloatArray
 
 _BEHIND = 1e3  # coordinate given to directions that do not meet the plane
 

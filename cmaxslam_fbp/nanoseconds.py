@@ -1,12 +1,16 @@
-"""Times that a caller asks for, as int64 nanoseconds."""
+"""Time is int64 nanoseconds wherever it is kept."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import IntArray
 
-def as_nanoseconds(t_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
+NS_PER_S = 1_000_000_000
+
+
+def as_nanoseconds(t_ns: npt.ArrayLike) -> IntArray:
     """Return integer times as int64; refuse floats, which are seconds by mistake or lose digits of Unix stamps."""
     times = np.asarray(t_ns)
     if times.size and times.dtype.kind not in "iu":
