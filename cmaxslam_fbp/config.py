@@ -7,9 +7,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from cmaxslam_fbp.errors import ConfigError
+from cmaxslam_fbp import choices
+from cmaxslam_fbp.errors import ChoiceError, ConfigError
+
+KernelName = Annotated[str, AfterValidator(choices.KERNELS.check)]
+ReconstructionName = Annotated[
+    str, AfterValidator(lambda name: name if name == "none" else choices.RECONSTRUCTIONS.check(name))
+]
+SurrogateName = Annotated[str, AfterValidator(choices.SURROGATES.check)]
+ScoreName = Annotated[str, AfterValidator(choices.SCORES.check)]
+SolverName = Annotated[str, AfterValidator(choices.SOLVERS.check)]
+ModelName = Annotated[str, AfterValidator(choices.MODELS.check)]
+ComputeName = Literal["numba", "torch"]
 
 
 class Section(BaseModel):
@@ -34,20 +45,18 @@ class RecordingConfig(Section):
 
 
 class EventsConfig(Section):
-    """Which events are used, and how."""
+    """Which events of the stream are used, by all stages alike."""
 
     subsample: Annotated[int, Field(ge=1)] = 1
     """Keep every n-th event of the stream."""
     hot_pixel_factor: Annotated[float | None, Field(gt=1)] = None
     """Drop pixels that fire this many times as often as any neighbour (5 is a good value); null keeps all."""
-    polarity: Literal["ignored", "signed"] = "ignored"
-    """Weight of an event: 1, or its sign."""
 
 
 class FrontendConfig(Section):
     """The velocity of one packet of events."""
 
-    model: Literal["rotation", "exact_rotation", "translation"] = "rotation"
+    model: ModelName = "rotation"
     """Motion: rotation to first order (the paper), exact rotation, or translation of the normalised plane."""
     grid: Literal["normalised", "sensor"] = "normalised"
     """Bins of the normalised plane (the paper), or pixels of the sensor without distortion (CMax-SLAM)."""
@@ -55,17 +64,19 @@ class FrontendConfig(Section):
     """Columns and rows of the normalised grid."""
     grid_step: Annotated[float, Field(gt=0)] = 0.01
     """Width of a bin of the normalised grid, at unit depth."""
-    kernel: Literal["rect", "linear", "gauss"] = "rect"
+    polarity: Literal["ignored", "signed"] = "ignored"
+    """Weight of an event: 1, or its sign."""
+    kernel: KernelName = "rect"
     """Binning kernel."""
-    reconstruction: Literal["linear", "cubic", "lanczos", "none"] = "linear"
+    reconstruction: ReconstructionName = "linear"
     """Reconstruction kernel of the gradients; none for plain ones (rect: finite differences of the score)."""
-    surrogate: Literal["ste", "sigmoid"] | None = None
+    surrogate: SurrogateName | None = None
     """Heuristic gradient to compare with, instead of a reconstruction."""
-    score: Literal["variance", "mean_square", "negative_binomial"] = "variance"
+    score: ScoreName = "variance"
     """What is maximised."""
     blur_sigma_px: Annotated[float, Field(ge=0, le=20)] = 0.0
     """Gaussian blur of the image before the score, in bins; 0 for none."""
-    solver: Literal["newton", "lbfgsb", "trust_ncg", "fletcher_reeves"] = "newton"
+    solver: SolverName = "newton"
     """Optimiser."""
     difference_step: Annotated[float, Field(gt=0)] = 0.05
     """Half step of finite differences in rad/s or m/s, where rect has no reconstruction."""
@@ -89,7 +100,7 @@ class FrontendConfig(Section):
     """Largest speed that is plausible, in rad/s or m/s."""
     recovery: bool = True
     """Search on coarser grids at the start, and where a packet looks stuck."""
-    compute: Literal["numba", "torch"] = "numba"
+    compute: ComputeName = "numba"
     """Compiled loops on the CPU, or tensors on a device."""
     device: str = "cpu"
     """Device of the tensors: cpu, cuda, cuda:1, ..."""
@@ -114,15 +125,15 @@ class BackendConfig(Section):
     """Kind of the trajectory."""
     panorama_size: tuple[Annotated[int, Field(ge=64, le=16384)], Annotated[int, Field(ge=32, le=8192)]] = (1024, 512)
     """Width and height of the map."""
-    kernel: Literal["rect", "linear", "gauss"] = "rect"
+    kernel: KernelName = "rect"
     """Binning kernel."""
-    reconstruction: Literal["linear", "cubic", "lanczos", "none"] = "linear"
+    reconstruction: ReconstructionName = "linear"
     """Reconstruction kernel of the gradients; none for plain ones."""
-    score: Literal["variance", "mean_square", "negative_binomial"] = "variance"
+    score: ScoreName = "variance"
     """What is maximised."""
     blur_sigma_px: Annotated[float, Field(ge=0, le=20)] = 0.0
     """Gaussian blur of the panorama before the score; with the rect kernel the reconstruction smooths enough."""
-    solver: Literal["quasi_newton", "lbfgsb", "fletcher_reeves"] = "quasi_newton"
+    solver: SolverName = "quasi_newton"
     """Optimiser; CMax-SLAM's fletcher_reeves does not get far on cubic splines."""
     tolerance_deg: Annotated[float, Field(gt=0)] = 0.01
     """The quasi-Newton method has converged where its next step turns no control rotation by more."""
@@ -152,7 +163,7 @@ class BackendConfig(Section):
     """Tracking counts as lost where a window turns by more against the frontend's prediction."""
     max_refinements: Annotated[int, Field(ge=1)] = 4
     """Passes over the whole recording with --refine, at most."""
-    compute: Literal["numba", "torch"] = "numba"
+    compute: ComputeName = "numba"
     """Compiled loops on the CPU, or tensors on a device."""
     device: str = "cpu"
     """Device of the tensors: cpu, cuda, cuda:1, ..."""
@@ -279,6 +290,8 @@ def _explain(error: ValidationError, names: Sequence[str]) -> str:
     place = [str(part) for part in first["loc"]]
     key = ".".join(place)
     source = f" (in {', '.join(names)})" if names else ""
+    if isinstance(problem := first.get("ctx", {}).get("error"), ChoiceError):
+        return f"{key}: {problem}{source}"
     if first["type"] != "extra_forbidden":
         return f"{key}: {first['msg']}, not {first['input']!r}{source}"
     known = _keys_beside(place)

@@ -9,6 +9,10 @@ class ConfigError(CmaxSlamError):
     """A configuration file, preset name or `--set` option that cannot be used."""
 
 
+class ChoiceError(ConfigError, ValueError):
+    """A name that stands for nothing that can be chosen."""
+
+
 class RecordingError(CmaxSlamError):
     """A recording that cannot be read, or whose contents cannot be right."""
 

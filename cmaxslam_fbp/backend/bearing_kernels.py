@@ -2,10 +2,10 @@
 
 # mypy: ignore-errors
 
-from numba import njit
+from cmaxslam_fbp.compiling import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def look_up(x, y, table, out):
     """Write the bearings (3, N) of events at pixels `x`, `y` (N,) from the table (height, width, 3)."""
     for i in range(len(x)):

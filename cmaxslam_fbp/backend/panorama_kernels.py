@@ -3,13 +3,14 @@
 # mypy: ignore-errors
 
 import numpy as np
-from numba import njit
+
+from cmaxslam_fbp.compiling import CONTRACTED, compiled
 
 _ZERO = np.float32(0)
 _YES, _NO = np.int32(1), np.int32(0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@compiled(fastmath=CONTRACTED)
 def count_visits(x, y, z, planes, visits):
     """Add one to every pixel whose direction lies on the positive side of four planes through the camera's centre.
 
@@ -31,7 +32,7 @@ def count_visits(x, y, z, planes, visits):
         visits[i] += _YES if least > _ZERO else _NO
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def sum_moments(window, known, visits, moments):
     """Write count, sums, squares and product of `sqrt(window)` and `sqrt(known / visits)` to `moments` (6,).
 

@@ -10,16 +10,15 @@ place `s` in its slot. A slot is so short that the chord and the arc differ by l
 import math
 
 import numpy as np
-from numba import njit
 
+from cmaxslam_fbp.compiling import REASSOCIATED, compiled
 from cmaxslam_fbp.geometry.equirectangular_kernels import project_fast, rotation_gradient
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _MIN_SQUARE = np.float32(1e-6)  # of the cosine of the latitude: see `equirectangular.MIN_COS_LATITUDE`
 
 
-@njit(**_OPTIONS)
+@compiled(fastmath=REASSOCIATED)
 def _turn(R, D, s, x, y, z):
     """`(R + s D) b` for matrices given as nine numbers."""
     return (
@@ -29,7 +28,7 @@ def _turn(R, D, s, x, y, z):
     )
 
 
-@njit(**_OPTIONS)
+@compiled(fastmath=REASSOCIATED)
 def _edge(rotations, m):
     return (
         rotations[m, 0],
@@ -44,7 +43,7 @@ def _edge(rotations, m):
     )
 
 
-@njit(**_OPTIONS)
+@compiled(fastmath=REASSOCIATED)
 def _difference(a, b):
     return (
         b[0] - a[0],
@@ -59,7 +58,7 @@ def _difference(a, b):
     )
 
 
-@njit(**_OPTIONS)
+@compiled(fastmath=REASSOCIATED)
 def warp(first, place, bearings, rotations, width, height, focal, top, left, padding, points):
     """Write row and column, counted from `top` and `left`, of every event: `points` is (2 N,).
 
@@ -81,7 +80,7 @@ def warp(first, place, bearings, rotations, width, height, focal, top, left, pad
             out[2 * i + 1] = column + padding
 
 
-@njit(**_OPTIONS)
+@compiled(fastmath=REASSOCIATED)
 def pullback(first, place, bearings, rotations, focal, points_bar, gradient):
     """Write the gradient (S + 1, 3) for left turns `exp(phi_m) R_m` of the edges; `points_bar` is (2 N,)."""
     gradient[:] = 0.0
@@ -109,7 +108,7 @@ def pullback(first, place, bearings, rotations, focal, points_bar, gradient):
         gradient[m + 1, 2] += h3
 
 
-@njit(**_OPTIONS)
+@compiled(fastmath=REASSOCIATED)
 def pullback_curvature(first, place, bearings, rotations, focal, along_rows, along_columns, curvature):
     """Write `sum_i A_i^T C_i A_i` (S + 1, 6), `A_i = d(row, column)/d phi`, lumped at the edges of the slots.
 

@@ -102,16 +102,16 @@ def _extras() -> Iterator[Check]:
 def _compiler() -> Iterator[Check]:
     import numba
 
-    from cmaxslam_fbp.fbp.compilation_numba import can_cache
+    from cmaxslam_fbp.compiling import cache_folder
 
     threads = numba.get_num_threads()  # also starts them: only then is the layer known
     yield Check("numba threads", f"{threads}, layer {vars(numba)['threading_layer']()}")
-    if not can_cache():
+    folder = cache_folder()
+    if folder is None:
         advice = "none can be written: kernels are compiled in every process; set NUMBA_CACHE_DIR"
         yield Check("numba cache", advice, "note")
         return
-    folder = str(numba.njit(cache=True)(can_cache).stats.cache_path)
-    writable = os.access(folder if os.path.isdir(folder) else os.path.dirname(folder), os.W_OK)
+    writable = os.access(folder if folder.is_dir() else folder.parent, os.W_OK)
     words = "" if writable else ", cannot be written: set NUMBA_CACHE_DIR"
     yield Check("numba cache", f"{folder}{words}", "ok" if writable else "note")
 

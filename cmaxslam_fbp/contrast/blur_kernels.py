@@ -7,10 +7,10 @@ filter's radius, which line of the image stands there (-1: zeros).
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
 from __future__ import annotations
 
-from numba import njit
+from cmaxslam_fbp.compiling import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _filter_line(extended, taps, out):
     """Write `sum_k taps[|k|] extended[j + radius + k]`."""
     radius, size = taps.size - 1, out.size
@@ -24,7 +24,7 @@ def _filter_line(extended, taps, out):
             out[j] += tap * (before[j] + after[j])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _add_neighbours(image, above, below, tap, out):
     """Add `tap` times the lines `above` and `below` of the image, as far as they exist (not negative)."""
     if above >= 0 and below >= 0:
@@ -37,7 +37,7 @@ def _add_neighbours(image, above, below, tap, out):
             out[j] += tap * line[j]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def filter_rows(image, taps, rows, out):
     """Filter along the columns: `out[i] = sum_k taps[|k|] image[rows[i + radius + k]]`."""
     radius = taps.size - 1
@@ -49,7 +49,7 @@ def filter_rows(image, taps, rows, out):
             _add_neighbours(image, rows[i + radius - k], rows[i + radius + k], taps[k], line)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def filter_rows_transposed(image, taps, rows, margin, out):
     """Transpose of `filter_rows`: each row of the extended image gathers, and those outside are folded back.
 
@@ -68,7 +68,7 @@ def filter_rows_transposed(image, taps, rows, margin, out):
                     line[j] += margin[j]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _gather_row(image, taps, i, out):
     """Write `sum_k taps[|k|] image[i + k]` over the rows that exist; `i` itself need not."""
     radius, height = taps.size - 1, image.shape[0]
@@ -83,7 +83,7 @@ def _gather_row(image, taps, i, out):
         _add_neighbours(image, above, below, taps[k], out)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def filter_columns(image, taps, columns, extended, out):
     """Filter along the rows; `extended` (width + 2 radius,) is room for one extended row."""
     radius, width = taps.size - 1, image.shape[1]
@@ -96,7 +96,7 @@ def filter_columns(image, taps, columns, extended, out):
         _filter_line(extended, taps, out[i])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def filter_columns_transposed(image, taps, columns, extended, spread, out):
     """Transpose of `filter_columns`: spread each row over its extension, then fold the margins back.
 

@@ -5,22 +5,19 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from cmaxslam_fbp.compiling import compiled
 from cmaxslam_fbp.fbp.bins_numba import gather, lanes, locate
-from cmaxslam_fbp.fbp.compilation_numba import OPTIONS, SOURCES
 from cmaxslam_fbp.fbp.patch_numba import find_first, read_patch, touches
 from cmaxslam_fbp.fbp.points_numba import point_at, put_point, scaled
 
 
 def make_gather_curvatures(SUPPORT: int, DEGREE: int) -> Any:
     """`C_i = w_i sum_j frame_j d2/dx_i2 prod_d kappa(x_id - j_d)`: row-row, row-column, column-column, (N, 3)."""
-    sources = SOURCES
     WIDTH = lanes(SUPPORT)
 
-    @njit(**OPTIONS)
+    @compiled
     def gather_curvatures(points, weights, table, frame, curvatures, row, inner, outer, limits):
-        _ = sources
         patch, first = np.zeros((1, SUPPORT, WIDTH), frame.dtype), np.zeros(3, np.int64)
         for i in range(points.shape[0]):
             point = point_at(points, i, 2)

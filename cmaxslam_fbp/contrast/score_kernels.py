@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from cmaxslam_fbp.compiling import REASSOCIATED, compiled
 
-_REDUCTION = {"reassoc", "contract"}
 _SHIFT = 8  # the series of the Gamma function starts this far above its argument
 
 
-@njit(cache=True, nogil=True, fastmath=_REDUCTION)
+@compiled(fastmath=REASSOCIATED)
 def total(image):
     """Return the sum of a flat image."""
     result = 0.0
@@ -23,7 +22,7 @@ def total(image):
     return result
 
 
-@njit(cache=True, nogil=True, fastmath=_REDUCTION)
+@compiled(fastmath=REASSOCIATED)
 def squares_about(image, centre):
     """Return `sum (h - centre)^2` of a flat image."""
     result = 0.0
@@ -33,14 +32,14 @@ def squares_about(image, centre):
     return result
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def scale_about(image, centre, factor, out):
     """Write `factor (h - centre)`."""
     for i in range(image.size):
         out[i] = factor * (float(image[i]) - centre)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_gamma_ratio(h, r):
     """Return `f(h) = log Gamma(h + r) - log Gamma(h + 1)` for `h >= 0`, `r > 0`.
 
@@ -61,7 +60,7 @@ def log_gamma_ratio(h, r):
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _stirling(x):
     """Return what `(x - 1/2) log x - x + log(2 pi) / 2` lacks to `log Gamma(x)`, for `x > 8`."""
     u = 1.0 / (x * x)
@@ -69,7 +68,7 @@ def _stirling(x):
     return series / x
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_gamma_ratio_slope(h, r):
     """Return `f'(h) = psi(h + r) - psi(h + 1)`."""
     result = 0.0
@@ -79,7 +78,7 @@ def log_gamma_ratio_slope(h, r):
     return result + math.log1p((r - 1.0) / y) + _digamma_tail(x) - _digamma_tail(y)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _digamma_tail(x):
     """Return `psi(x) - log x`, for `x > 8`."""
     u = 1.0 / (x * x)
@@ -87,7 +86,7 @@ def _digamma_tail(x):
     return -0.5 / x - u * series
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_gamma_ratio_curvature(h, r):
     """Return `f''(h) = psi'(h + r) - psi'(h + 1)`."""
     result = 0.0
@@ -99,7 +98,7 @@ def log_gamma_ratio_curvature(h, r):
     return result + (1.0 - r) / (x * y) + _trigamma_tail(x) - _trigamma_tail(y)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _trigamma_tail(x):
     """Return `psi'(x) - 1/x`, for `x > 8`."""
     u = 1.0 / (x * x)
@@ -107,7 +106,7 @@ def _trigamma_tail(x):
     return 0.5 * u + u * series / x
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sum_log_gamma_ratio(image, r, table):
     """Return `sum f(h)` of a flat image; `table[k] = f(k)` serves the counts of a histogram."""
     result = 0.0
@@ -121,7 +120,7 @@ def sum_log_gamma_ratio(image, r, table):
     return result
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def write_slopes(image, r, table, offset, out):
     """Write `f'(h) + offset` of a flat image; `table[k] = f'(k)`."""
     for i in range(image.size):
@@ -133,7 +132,7 @@ def write_slopes(image, r, table, offset, out):
             out[i] = log_gamma_ratio_slope(h, r) + offset
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def write_curvatures(image, r, table, out):
     """Write `f''(h)` of a flat image; `table[k] = f''(k)`."""
     for i in range(image.size):

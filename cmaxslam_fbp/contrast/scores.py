@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast import score_kernels as kernels
 
-ScoreName = Literal["variance", "mean_square", "negative_binomial"]
+ScoreName = str
 Image = TypeVar("Image", npt.NDArray[np.float32], npt.NDArray[np.float64])
 AnyImage = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 

@@ -7,13 +7,14 @@ sort passages by time.
 # mypy: ignore-errors
 
 import numpy as np
-from numba import njit
+
+from cmaxslam_fbp.compiling import compiled
 
 LONGEST_RUN = 8  # events: a longer run counts as several
 _PER_BUCKET = 4  # keys of a bucket, in the mean
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def passage_key(times_ns, pixel, state, base_ns, bits):
     """Return the key of a pixel's run: at the time of its `n / 2`-th event, counted from 1, or halfway between two.
 
@@ -26,7 +27,7 @@ def passage_key(times_ns, pixel, state, base_ns, bits):
     return ((t_ns - base_ns) << bits) | (16 * pixel + count)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def add_events(t_ns, x, y, p, width, longest_ns, base_ns, bits, times_ns, states, keys):
     """Add events (N,) to the runs of their pixels; write the keys of those that end by it, and return their number.
 
@@ -50,7 +51,7 @@ def add_events(t_ns, x, y, p, width, longest_ns, base_ns, bits, times_ns, states
     return written
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def end_runs(before_ns, base_ns, bits, times_ns, states, keys):
     """End the runs that began before a time; write their keys, and return their number."""
     written = 0
@@ -63,7 +64,7 @@ def end_runs(before_ns, base_ns, bits, times_ns, states, keys):
     return written
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def sort_keys(keys, ordered):
     """Write keys (K,) in order: into buckets by their leading bits, then each bucket by insertion."""
     if len(keys) == 0:
@@ -93,7 +94,7 @@ def sort_keys(keys, ordered):
         ordered[j] = key
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def read_keys(keys, width, base_ns, bits, t_ns, x, y, n):
     """Write what keys (K,) stand for."""
     codes = (np.int64(1) << bits) - 1

@@ -16,10 +16,10 @@ float64, weights or none) and caches that on disk.
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from cmaxslam_fbp.compiling import compiled
 
 from .bins_numba import gather, lanes, locate, scatter
-from .compilation_numba import OPTIONS, SOURCES
 from .nearest_numba import scatter_nearest
 from .patch_numba import add_patch, find_first, read_patch, touches
 from .points_numba import apply_curvature, point_at, put_point, scaled
@@ -29,11 +29,9 @@ _BATCH = 16  # points per step of the rect kernel: the fastest of 4, 8 and 16
 
 def make_scatter_nearest(DIMENSIONS: int) -> Any:
     """`frame_j += sum_i w_i rect(x_i - j)`: every point to its nearest bin."""
-    sources = SOURCES
 
-    @njit(**OPTIONS)
+    @compiled
     def scatter_to_nearest(points, weights, frame, plane, row, inner, spare, is_large):
-        _ = sources
         start = 0
         if is_large:  # there are as many bins to spare as points in a batch
             start = points.shape[0] - points.shape[0] % _BATCH
@@ -51,7 +49,7 @@ def make_choose_rows() -> Any:
     A thread that owns part of a frame passes over the other points here, without a branch that half of them mispredict.
     """
 
-    @njit(**OPTIONS)
+    @compiled
     def choose_rows(points, low, high):
         chosen = np.empty(points.shape[0], np.int32)
         count = 0
@@ -65,12 +63,10 @@ def make_choose_rows() -> Any:
 
 def make_scatter_values(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
     """`frame_j += sum_i w_i prod_d k(x_id - j_d)`."""
-    sources = SOURCES
     A, B, C = _patch_shape(DIMENSIONS, SUPPORT)
 
-    @njit(**OPTIONS)
+    @compiled
     def scatter_values(points, weights, table, frame, plane, row, inner, outer, limits, chosen):
-        _ = sources
         patch, first = np.zeros((A, B, C), frame.dtype), np.zeros(3, np.int64)
         for j in range(points.shape[0] if chosen is None else chosen.shape[0]):
             i = j if chosen is None else chosen[j]
@@ -90,12 +86,10 @@ def make_scatter_values(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
 
 def make_scatter_tangents(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
     """`frame_j += sum_i w_i sum_d xdot_id d/dx_id prod_e kappa(x_ie - j_e)`."""
-    sources = SOURCES
     A, B, C = _patch_shape(DIMENSIONS, SUPPORT)
 
-    @njit(**OPTIONS)
+    @compiled
     def scatter_tangents(points, weights, points_dot, table, frame, plane, row, inner, outer, limits, chosen):
-        _ = sources
         patch, first = np.zeros((A, B, C), frame.dtype), np.zeros(3, np.int64)
         for j in range(points.shape[0] if chosen is None else chosen.shape[0]):
             i = j if chosen is None else chosen[j]
@@ -117,12 +111,10 @@ def make_scatter_tangents(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
 
 def make_gather_values(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
     """`values_i = sum_j frame_j prod_d k(x_id - j_d)`: the derivative with respect to the weights."""
-    sources = SOURCES
     A, B, C = _patch_shape(DIMENSIONS, SUPPORT)
 
-    @njit(**OPTIONS)
+    @compiled
     def gather_values(points, table, frame, values, plane, row, inner, outer, limits, begin, end):
-        _ = sources
         patch, first = np.zeros((A, B, C), frame.dtype), np.zeros(3, np.int64)
         for i in range(begin, end):
             point = point_at(points, i, DIMENSIONS)
@@ -141,12 +133,10 @@ def make_gather_values(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
 
 def make_gather_gradients(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
     """`gradients_id = w_i sum_j frame_j d/dx_id prod_e kappa(x_ie - j_e)`."""
-    sources = SOURCES
     A, B, C = _patch_shape(DIMENSIONS, SUPPORT)
 
-    @njit(**OPTIONS)
+    @compiled
     def gather_gradients(points, weights, table, frame, gradients, plane, row, inner, outer, limits, begin, end):
-        _ = sources
         patch, first = np.zeros((A, B, C), frame.dtype), np.zeros(3, np.int64)
         for i in range(begin, end):
             point = point_at(points, i, DIMENSIONS)
@@ -169,14 +159,12 @@ def make_gather_gradients(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
 
 def make_gather_curvatures(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
     """`products_id = w_i sum_j frame_j sum_e xdot_ie d^2/dx_id dx_ie prod_f kappa(x_if - j_f)`."""
-    sources = SOURCES
     A, B, C = _patch_shape(DIMENSIONS, SUPPORT)
 
-    @njit(**OPTIONS)
+    @compiled
     def gather_curvatures(
         points, weights, points_dot, table, frame, products, plane, row, inner, outer, limits, begin, end
     ):
-        _ = sources
         patch, first = np.zeros((A, B, C), frame.dtype), np.zeros(3, np.int64)
         for i in range(begin, end):
             point = point_at(points, i, DIMENSIONS)

@@ -8,12 +8,10 @@
 
 import math
 
-from numba import njit
-
-_OPTIONS = {"nogil": True, "error_model": "numpy"}
+from cmaxslam_fbp.compiling import compiled
 
 
-@njit(**_OPTIONS)
+@compiled
 def touches(point, outer):
     """Return whether the point is within the ranges (2, D), where it touches at least one bin. False for NaN."""
     is_near = True
@@ -22,7 +20,7 @@ def touches(point, outer):
     return is_near
 
 
-@njit(**_OPTIONS)
+@compiled
 def find_first(point, support, first):
     """Write the first bin of the point along each of three axes (zero for those it does not have) to `first`."""
     size = len(point)
@@ -33,7 +31,7 @@ def find_first(point, support, first):
         first[3 - size + d] = whole - (support - 1) // 2
 
 
-@njit(**_OPTIONS)
+@compiled
 def read_patch(patch, frame, plane, row, first, limits):
     """Copy the bins from `first` on to the patch, and zero where they are not inside the limits."""
     patch[:] = 0
@@ -47,7 +45,7 @@ def read_patch(patch, frame, plane, row, first, limits):
                     patch[a, b, c] = frame[i * plane + j * row + first[2] + c]
 
 
-@njit(**_OPTIONS)
+@compiled
 def add_patch(patch, frame, plane, row, first, limits):
     """Add the patch to the bins from `first` on that are inside the limits."""
     low, high = max(limits[2, 0] - first[2], 0), min(limits[2, 1] - first[2], patch.shape[2])

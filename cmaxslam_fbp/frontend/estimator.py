@@ -55,12 +55,12 @@ class VelocityEstimator:
         self, camera: Camera, config: FrontendConfig | None = None, events: EventsConfig | None = None
     ) -> None:
         self.camera, self.config, self.events = camera, config or FrontendConfig(), events or EventsConfig()
-        if self.events.polarity == "signed" and self.config.score == "negative_binomial":
+        if self.config.polarity == "signed" and self.config.score == "negative_binomial":
             raise ConfigError(
-                "the score negative_binomial is for counts: use events.polarity=ignored, or frontend.score=variance"
+                "the score negative_binomial is for counts: use frontend.polarity=ignored, or frontend.score=variance"
             )
         self._grid = make_grid(camera, self.config)
-        self._points = PacketPoints(camera, self.events.polarity)
+        self._points = PacketPoints(camera, self.config.polarity)
         self._maximiser = PacketMaximiser(self.config, self._grid, self._points)
         self._prediction = Prediction()
 

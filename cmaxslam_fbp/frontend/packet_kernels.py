@@ -3,12 +3,13 @@
 # mypy: ignore-errors
 
 import numpy as np
-from numba import njit
+
+from cmaxslam_fbp.compiling import compiled
 
 _NS = np.float32(1e-9)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def look_up(t_ns, x, y, reference_ns, table, width, height, out_x, out_y, out_dt):
     """Write the undistorted points and `(t_ref - t)` in seconds; return how many events lie outside the sensor.
 
@@ -27,7 +28,7 @@ def look_up(t_ns, x, y, reference_ns, table, width, height, out_x, out_y, out_dt
     return outside
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def signs(p, out):
     """Write 1 for events of positive polarity and -1 for the others."""
     for i in range(len(p)):

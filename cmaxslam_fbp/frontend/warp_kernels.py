@@ -13,16 +13,14 @@ row `v scale_y + offset_y`, column `u scale_x + offset_x`. `grid` is (scale_x, o
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from cmaxslam_fbp.compiling import REASSOCIATED, compiled
 
 ROTATION, EXACT_ROTATION, TRANSLATION = range(3)
 
-# Sums may be taken in any order, and so in vector registers; the order is fixed when the code is compiled.
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
 
 # The points themselves are computed one rounded operation after the other, as `tensor_warps` does it: an event on the
 # edge of two bins falls to the same one on every device.
-_EXACT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 _BLOCK = 512  # events that are summed in float32
 _ZERO, _ONE, _HALF = np.float32(0), np.float32(1), np.float32(0.5)
@@ -32,7 +30,7 @@ _C = tuple(np.float32(c) for c in (1 / 2, -1 / 24, 1 / 720, -1 / 40320, 1 / 3628
 _D = tuple(np.float32(c) for c in (1 / 6, -1 / 120, 1 / 5040, -1 / 362880, 1 / 39916800, -1 / 6227020800))
 
 
-@njit(**_EXACT)
+@compiled
 def _series(z2, c):
     value = c[len(c) - 1]
     for k in range(len(c) - 2, -1, -1):
@@ -40,12 +38,12 @@ def _series(z2, c):
     return value
 
 
-@njit(**_EXACT)
+@compiled
 def _cross(a1, a2, a3, b1, b2, b3):
     return a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1
 
 
-@njit(**_EXACT)
+@compiled
 def _transform(model, x, y, a, w):
     """`q(w)`: `p + a w x p` (rotation to first order), `exp(a [w]x) p` (exact), `p + a w` (translation)."""
     if model == TRANSLATION:
@@ -59,7 +57,7 @@ def _transform(model, x, y, a, w):
     return x + s * c1 + c * d1, y + s * c2 + c * d2, _ONE + s * c3 + c * d3
 
 
-@njit(**_OPTIONS)
+@compiled(fastmath=REASSOCIATED)
 def _derivative(model, x, y, a, w, q, b):
     """`dq/dw_b`: `a e_b x p`; `a (J_l(a w) e_b) x q` with the left Jacobian of SO(3); `a e_b`."""
     e1 = _ONE if b == 0 else _ZERO
@@ -79,7 +77,7 @@ def _derivative(model, x, y, a, w, q, b):
     return a * d1, a * d2, a * d3
 
 
-@njit(**_OPTIONS)
+@compiled(fastmath=REASSOCIATED)
 def _second_derivative(model, a, q, b, c):
     """`d2q/dw_b dw_c`: zero but for the exact rotation, where it is `a^2/2 (e_b x (e_c x q) + e_c x (e_b x q))`.
 
@@ -96,7 +94,7 @@ def _second_derivative(model, a, q, b, c):
     return k * out1, k * out2, k * out3
 
 
-@njit(**_OPTIONS)
+@compiled(fastmath=REASSOCIATED)
 def _image_derivative(model, x, y, a, w, q, inverse, u, v, b):
     """`(du/dw_b, dv/dw_b, dq3/dw_b)`."""
     d1, d2, d3 = _derivative(model, x, y, a, w, q, b)
@@ -110,7 +108,7 @@ def _image_derivative(model, x, y, a, w, q, inverse, u, v, b):
 def make_warp(MODEL: int) -> Any:
     """Write the bin coordinates, row before column, of all events: `points` is (2 N,)."""
 
-    @njit(**_EXACT)
+    @compiled
     def warp(x, y, a, w0, w1, w2, grid, points):
         w = (w0, w1, w2)
         scale_x, offset_x, scale_y, offset_y = grid[0], grid[1], grid[2], grid[3]
@@ -126,7 +124,7 @@ def make_warp(MODEL: int) -> Any:
 def make_pullback(MODEL: int) -> Any:
     """Write `sum_i (dpoint_i/dw)^T points_bar_i`, the gradient for the parameters; `points_bar` is (2 N,)."""
 
-    @njit(**_OPTIONS)
+    @compiled(fastmath=REASSOCIATED)
     def pullback(x, y, a, w0, w1, w2, grid, points_bar, gradient):
         w = (w0, w1, w2)
         scale_x, scale_y = grid[0], grid[2]
@@ -156,7 +154,7 @@ def make_pullback(MODEL: int) -> Any:
 def make_tangent(MODEL: int) -> Any:
     """Write the derivative of the points with respect to one of the parameters: `points_dot` is (2 N,)."""
 
-    @njit(**_OPTIONS)
+    @compiled(fastmath=REASSOCIATED)
     def tangent(x, y, a, w0, w1, w2, axis, grid, points_dot):
         w = (w0, w1, w2)
         scale_x, scale_y = grid[0], grid[2]
@@ -171,7 +169,7 @@ def make_tangent(MODEL: int) -> Any:
     return tangent
 
 
-@njit(**_OPTIONS)
+@compiled(fastmath=REASSOCIATED)
 def _curvature(model, x, y, a, w, q, inverse, u, v, bar_u, bar_v, rows, mixed, columns, b, c):
     """Return what one event adds to entry (b, c) of the Hessian."""
     ub, vb, q3b = _image_derivative(model, x, y, a, w, q, inverse, u, v, b)
@@ -188,7 +186,7 @@ def make_pullback_curvature(MODEL: int) -> Any:
     `curvatures` (3 N,) holds the symmetric `C_i`: row-row, row-column, column-column; `points_bar` is (2 N,).
     """
 
-    @njit(**_OPTIONS)
+    @compiled(fastmath=REASSOCIATED)
     def pullback_curvature(x, y, a, w0, w1, w2, grid, points_bar, curvatures, hessian):
         w = (w0, w1, w2)
         scale_x, scale_y = grid[0], grid[2]
@@ -226,7 +224,7 @@ def make_pullback_curvature(MODEL: int) -> Any:
 def make_pullback_outer(MODEL: int) -> Any:
     """Write `sum_i g_i g_i^T` with every event's part `g_i = (dpoint_i/dw)^T points_bar_i` of the gradient, (3, 3)."""
 
-    @njit(**_OPTIONS)
+    @compiled(fastmath=REASSOCIATED)
     def pullback_outer(x, y, a, w0, w1, w2, grid, points_bar, outer):
         w = (w0, w1, w2)
         scale_x, scale_y = grid[0], grid[2]

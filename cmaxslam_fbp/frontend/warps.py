@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.geometry.camera import Camera
 
-ModelName = Literal["rotation", "exact_rotation", "translation"]
+ModelName = str
 
 # An event is moved along the motion that its scene point makes in the image, which is opposite to the camera's: with
 # `R(t + dt) = R(t) exp(omega dt)` a fixed point moves as `p(t + dt) = p(t) - dt omega x p(t)`. The warps are written

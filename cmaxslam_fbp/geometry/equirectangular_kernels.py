@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from cmaxslam_fbp.compiling import CONTRACTED, compiled
 from cmaxslam_fbp.geometry.equirectangular import MIN_COS_LATITUDE
 
 _ZERO, _QUARTER, _HALF, _ONE = np.float32(0), np.float32(0.25), np.float32(0.5), np.float32(1)
@@ -33,7 +33,7 @@ _A6 = np.float32(0.0218628484)
 _A7 = np.float32(-0.00405453517)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def project(x, y, z, width, height, focal):
     """Return the pixel of a direction: `0 <= u < width`, and `u = width/2` at the poles."""
     u = _HALF * width + focal * math.atan2(x, _ONE if x == _ZERO and z == _ZERO else z)
@@ -42,14 +42,14 @@ def project(x, y, z, width, height, focal):
     return (_ZERO if u < _ZERO else u), v
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@compiled(fastmath=CONTRACTED)
 def _octant_atan(s):
     """Return `atan(s)` for `0 <= s <= 1`."""
     q = s * s
     return s * (_A0 + q * (_A1 + q * (_A2 + q * (_A3 + q * (_A4 + q * (_A5 + q * (_A6 + q * _A7)))))))
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@compiled(fastmath=CONTRACTED)
 def project_fast(x, y, z, width, height, focal):
     """Return the pixel of a direction as `project` does, by a polynomial: within 1e-4 px at a width of 1024.
 
@@ -75,7 +75,7 @@ def project_fast(x, y, z, width, height, focal):
     return u, _HALF * height + v
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@compiled(fastmath=CONTRACTED)
 def rotation_gradient(x, y, z, focal, gradient_u, gradient_v):
     """Return `J^T g` (3 numbers): the gradient by `delta` of the turn `exp(delta) P`, from that by the pixel.
 
@@ -88,7 +88,7 @@ def rotation_gradient(x, y, z, focal, gradient_u, gradient_v):
     return -along * x - across * z, focal * gradient_u, across * x - along * z
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@compiled(fastmath=CONTRACTED)
 def project_all(x, y, z, width, height, focal, u, v):
     """Write the pixels of directions, each coordinate an array (N,), by `project_fast`."""
     for n in range(len(x)):

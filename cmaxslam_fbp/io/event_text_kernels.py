@@ -2,7 +2,7 @@
 
 # mypy: ignore-errors
 
-from numba import njit
+from cmaxslam_fbp.compiling import compiled
 
 OK, BAD_TIME, BAD_COORDINATE, BAD_POLARITY, BAD_COLUMNS = range(5)
 
@@ -10,14 +10,14 @@ _NEWLINE, _RETURN, _SPACE, _TAB, _COMMA, _HASH = 10, 13, 32, 9, 44, 35
 _ZERO, _NINE, _POINT, _MINUS, _PLUS = 48, 57, 46, 45, 43
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _skip_blanks(text, at):
     while text[at] == _SPACE or text[at] == _TAB or text[at] == _COMMA:
         at += 1
     return at
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _parse_integer(text, at):
     """Return the value and the place behind it; the place is unchanged where no digit stands."""
     value = 0
@@ -28,7 +28,7 @@ def _parse_integer(text, at):
     return value, at
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _parse_time(text, at):
     """Return seconds in decimal notation as integer nanoseconds, rounded to the nearest, and the place behind them."""
     negative = text[at] == _MINUS
@@ -55,12 +55,12 @@ def _parse_time(text, at):
     return (-value if negative else value), at
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _ends_field(character):
     return character in (_SPACE, _TAB, _COMMA)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def parse_events(text, length, t_ns, x, y, p):
     """Parse the whole lines in `text[:length]` (uint8, a newline at `length - 1`).
 
@@ -110,7 +110,7 @@ def parse_events(text, length, t_ns, x, y, p):
     return count, lines, OK
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _put_integer(text, at, value, width):
     """Write `value` with at least `width` digits; return the place behind it."""
     digits = 1
@@ -125,7 +125,7 @@ def _put_integer(text, at, value, width):
     return at + digits
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def format_events(t_ns, x, y, p, text):
     """Write lines `seconds.nanoseconds x y p` into `text` (uint8, at least 40 bytes an event); return their length."""
     at = 0

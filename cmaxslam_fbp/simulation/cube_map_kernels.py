@@ -6,10 +6,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from cmaxslam_fbp.compiling import compiled
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def keys_weights(t, weights):
     """Fill the four weights of Keys' cubic interpolation (a = -1/2) at the fraction `t` between two samples."""
     weights[0] = ((-0.5 * t + 1.0) * t - 0.5) * t
@@ -18,7 +19,7 @@ def keys_weights(t, weights):
     weights[3] = (0.5 * t - 0.5) * t * t
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def sample_face(padded, margin, width, axes, focal, face):
     """Fill `face` (size, size) with bicubic samples of a panorama that continues by `margin` on all sides.
 

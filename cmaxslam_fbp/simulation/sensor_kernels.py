@@ -12,7 +12,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from cmaxslam_fbp.compiling import compiled
 
 LONG_AGO_US = -(10**15)
 
@@ -27,7 +28,7 @@ _S30, _S27, _S31, _S11, _ONE = (np.uint64(n) for n in (30, 27, 31, 11, 1))
 _F0 = np.float32(0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def next_random(state):
     """Return the next state of a splitmix64 generator and its 64 random bits."""
     state = state + _GOLDEN
@@ -37,7 +38,7 @@ def next_random(state):
     return state, z ^ (z >> _S31)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def noise_gap_us(bits, rate_hz):
     """Return the exponential waiting time in microseconds that 64 random bits stand for; infinite at rate 0."""
     if rate_hz <= 0.0:
@@ -46,7 +47,7 @@ def noise_gap_us(bits, rate_hz):
     return -math.log(uniform) / rate_hz * 1e6
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def cube_face(x, y, z):
     """Return the index of the cube face that a direction points to: +z -z +x -x +y -y."""
     ax, ay, az = abs(x), abs(y), abs(z)
@@ -57,7 +58,7 @@ def cube_face(x, y, z):
     return 4 if y >= _F0 else 5
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def sample_scene(
     texels, size, focal, calm, bearings, first, count, face_matrices, middle, address, right, below, levels
 ):
@@ -114,7 +115,7 @@ def sample_scene(
             levels[n, k + 1] = upper + below[k] * (lower - upper)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def cover_scene(texels, opacity, size, focal, bearings, first, count, matrices, cosine, levels):
     """Lay a foreground over `levels[:count, 1:]`: `(1 - opacity) scene + opacity foreground`, in log intensity.
 
@@ -151,7 +152,7 @@ def cover_scene(texels, opacity, size, focal, bearings, first, count, matrices, 
             levels[n, k + 1] += alpha * (upper + v * (lower - upper) - levels[n, k + 1])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def cross_levels(
     levels, times_us, start_us, first, pixels, on, off, rates_hz, refractory_us,
     reference, previous, last_us, noise_us, random, out_us, out_code, count,
@@ -229,7 +230,7 @@ def cross_levels(
     return pixels, count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def advance_pixels(
     texels, size, focal, calm, bearings, face_matrices, middle,
     front_texels, front_opacity, front_size, front_focal, front_matrices, front_cosine,
@@ -265,7 +266,7 @@ def advance_pixels(
     return first, count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def order_events(stamps_us, codes, width, length_us, offset_us, origin_ns, t_ns, x, y, p):
     """Counting sort of a block's events by stamp in `1 ... length_us`; equal stamps stay in pixel order."""
     places = np.zeros(length_us + 2, np.int64)
@@ -285,7 +286,7 @@ def order_events(stamps_us, codes, width, length_us, offset_us, origin_ns, t_ns,
         p[place] = codes[i] & 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def render_levels(
     texels, size, focal, calm, bearings, face_matrices, middle,
     front_texels, front_opacity, front_size, front_focal, front_matrices, front_cosine, levels,
@@ -304,7 +305,7 @@ def render_levels(
         )  # fmt: skip
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def first_noise(rates_hz, random, noise_us):
     """Draw the first noise event of every pixel, in microseconds since the start."""
     for pixel in range(len(rates_hz)):

@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from cmaxslam_fbp.compiling import compiled
 from cmaxslam_fbp.trajectory.spline_kernels import evaluate
 from cmaxslam_fbp.trajectory.spline_so3_kernels import (
     conjugate,
@@ -20,7 +20,7 @@ from cmaxslam_fbp.trajectory.spline_so3_kernels import (
 )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def integrate(t_ns, omega_rad_s, quaternions):
     """Fill `quaternions[1:]` (M, 4) from its first row by `R <- R exp((omega_k + omega_{k+1}) / 2 dt)`."""
     for k in range(len(t_ns) - 1):
@@ -38,7 +38,7 @@ def integrate(t_ns, omega_rad_s, quaternions):
             quaternions[k + 1, c] = q[c] / length
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def _add_term(first, fixed, residual, blocks, count, weight, band, gradient):
     """Add `weight |e + sum_b A_b delta_{first+b}|^2 / 2`, blocks `A` (count, 3, 3), to the normal equations.
 
@@ -61,7 +61,7 @@ def _add_term(first, fixed, residual, blocks, count, weight, band, gradient):
                         band[row - column, column] += weight * product
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def _write_step(controls, k, step, jacobian):
     """Write `d_k = log(R_k^T R_{k+1})` and `J_l(d_k)^-1 R_k^T`, by which it changes with `delta_{k+1} - delta_k`."""
     p = load(controls, k)
@@ -78,7 +78,7 @@ def _write_step(controls, k, step, jacobian):
             )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def normal_equations(order, controls, start_ns, step_ns, t_ns, observed, fixed, stiffness, band, gradient):
     """Fill the Gauss-Newton equations of the fit and return its cost.
 

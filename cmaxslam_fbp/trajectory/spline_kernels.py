@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from cmaxslam_fbp.compiling import compiled
 from cmaxslam_fbp.trajectory.spline_so3_kernels import (
     conjugate,
     load,
@@ -20,7 +20,7 @@ from cmaxslam_fbp.trajectory.spline_so3_kernels import (
 )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def cumulative_basis(order, u):
     """Return the cumulative basis `(B~1, B~2, B~3)` and its derivatives by `u` in `[0, 1]`; two zeros for order 2."""
     if order == 2:
@@ -35,7 +35,7 @@ def cumulative_basis(order, u):
     return values, (0.5 * (1.0 - 2.0 * u + square), 0.5 + u - square, 0.5 * square)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def evaluate(order, controls, start_ns, step_ns, t_ns, first, quaternions, rotations, rates_rad_s, jacobians):
     """Evaluate `R(t) = R_i prod_j exp(B~_j(u) d_j)`, `d_j = log(R_{i+j-1}^T R_{i+j})`, at times within the spline.
 
@@ -117,7 +117,7 @@ def evaluate(order, controls, start_ns, step_ns, t_ns, first, quaternions, rotat
                 rates_rad_s[n, r] = rate[r] * 1e9 / step_ns
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def perturb(controls, first, deltas):
     """Turn control rotations on the left in place, `R_k <- exp(delta_k) R_k`: deltas (M, 3) from index `first` on."""
     for m in range(len(deltas)):
@@ -127,7 +127,7 @@ def perturb(controls, first, deltas):
             controls[first + m, c] = q[c] / length
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def continue_steadily(controls, known):
     """Fill the control rotations from index `known >= 2` on: each follows at the step between the last two known."""
     step = so3_log(multiply(conjugate(load(controls, known - 2)), load(controls, known - 1)))

@@ -12,19 +12,19 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from cmaxslam_fbp.compiling import compiled
 
 _TINY_SQUARE = 1e-30  # of an angle in radians: below it the limits at zero are exact to the last bit
 _SMALL_SQUARE = 1e-12  # of an angle in radians: below it the next terms of the series do not count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def load(quaternions, index):
     """Return row `index` of quaternions (K, 4) as a tuple."""
     return quaternions[index, 0], quaternions[index, 1], quaternions[index, 2], quaternions[index, 3]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def multiply(p, q):
     """Return the product `p q`: first `q` turns, then `p`."""
     return (
@@ -35,13 +35,13 @@ def multiply(p, q):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def conjugate(q):
     """Return the inverse rotation."""
     return -q[0], -q[1], -q[2], q[3]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def rotate(q, v):
     """Return the vector `R(q) v`, as `v + 2 w (u x v) + 2 u x (u x v)` with `q = (u, w)`."""
     a = 2.0 * (q[1] * v[2] - q[2] * v[1])
@@ -54,7 +54,7 @@ def rotate(q, v):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def so3_exp(x, y, z):
     """Return the quaternion of a rotation vector in radians."""
     square = x * x + y * y + z * z
@@ -65,7 +65,7 @@ def so3_exp(x, y, z):
     return scale * x, scale * y, scale * z, math.cos(0.5 * angle)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def so3_log(q):
     """Return the rotation vector, of length at most pi, of a quaternion of either sign and any length but zero."""
     sign = -1.0 if q[3] < 0.0 else 1.0
@@ -78,7 +78,7 @@ def so3_log(q):
     return scale * q[0], scale * q[1], scale * q[2]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def write_matrix(q, out):
     """Write the rotation matrix (3, 3) of a unit quaternion."""
     x, y, z, w = q
@@ -93,7 +93,7 @@ def write_matrix(q, out):
     out[2, 2] = 1.0 - 2.0 * (x * x + y * y)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def write_polynomial(x, y, z, c0, c1, c2, out):
     """Write `c0 I + c1 [v]x + c2 [v]x^2` (3, 3) for `v = (x, y, z)`."""
     out[0, 0] = c0 - c2 * (y * y + z * z)
@@ -107,7 +107,7 @@ def write_polynomial(x, y, z, c0, c1, c2, out):
     out[2, 2] = c0 - c2 * (x * x + y * y)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def write_left_jacobian(x, y, z, out):
     """Write `J_l(phi) = I + (1 - cos a)/a^2 [phi]x + (a - sin a)/a^3 [phi]x^2`, with `a = |phi|`."""
     square = x * x + y * y + z * z
@@ -119,7 +119,7 @@ def write_left_jacobian(x, y, z, out):
     write_polynomial(x, y, z, 1.0, 2.0 * half * half / square, (1.0 - math.sin(angle) / angle) / square, out)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def write_left_jacobian_inverse(x, y, z, out):
     """Write `J_l(phi)^-1 = I - [phi]x / 2 + (1 - (a/2) cot(a/2))/a^2 [phi]x^2`, for `a = |phi| < 2 pi`."""
     square = x * x + y * y + z * z
@@ -130,7 +130,7 @@ def write_left_jacobian_inverse(x, y, z, out):
     write_polynomial(x, y, z, 1.0, -0.5, (1.0 - half * math.cos(half) / math.sin(half)) / square, out)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def write_power_jacobian(x, y, z, power, out):
     """Write `N = b J_l(b phi) J_l(phi)^-1`: how `exp(phi)^b` turns on the left where `exp(phi)` does.
 

@@ -138,7 +138,7 @@ def test_a_reset_estimator_forgets_what_it_saw(boxes):
 
 def test_signed_polarity_and_filters_come_from_the_configuration(boxes):
     events = boxes.events[:300_000]
-    signed = run(boxes, events, EventsConfig(polarity="signed"))
+    signed = run(boxes, events, polarity="signed")
     assert rms(boxes.errors_deg_s(signed)) < 8
     assert signed[0].score != run(boxes, events[:20_000])[0].score
     thinned = list(VelocityEstimator(boxes.camera, BY_COUNT, EventsConfig(subsample=3)).packets([events]))
@@ -156,7 +156,7 @@ def test_signed_polarity_and_filters_come_from_the_configuration(boxes):
 
 def test_a_likelihood_of_counts_refuses_signed_events(boxes):
     with pytest.raises(ConfigError, match="polarity"):
-        VelocityEstimator(boxes.camera, FrontendConfig(score="negative_binomial"), EventsConfig(polarity="signed"))
+        VelocityEstimator(boxes.camera, FrontendConfig(score="negative_binomial", polarity="signed"))
 
 
 def test_events_of_another_sensor_are_an_error_of_one_line(boxes):

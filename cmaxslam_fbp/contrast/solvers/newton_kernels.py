@@ -6,10 +6,11 @@ NumPy's own functions take tens of microseconds for it, as long as a value of th
 # mypy: ignore-errors
 
 import numpy as np
-from numba import njit
+
+from cmaxslam_fbp.compiling import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def make_positive(model, least):
     """Return the model with positive eigenvalues, its inverse, and whether there are any: not all zero, all finite.
 
@@ -35,7 +36,7 @@ def make_positive(model, least):
     return (positive if is_changed else model), inverse, True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def updated(model, step, change, damping):
     """Return the BFGS update of the model `A` after a step along which minus the gradient changed by `change`.
 

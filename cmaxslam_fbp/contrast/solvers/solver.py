@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Protocol
 
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast.objective import Objective
 from cmaxslam_fbp.contrast.solution import Solution
 
-SolverName = Literal["newton", "lbfgsb", "trust_ncg", "fletcher_reeves", "quasi_newton"]
+SolverName = str
 
 
 class Solver(Protocol):

@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from cmaxslam_fbp.compiling import compiled
 
 _A, _B, _C = np.uint32(0x8DA6B343), np.uint32(0xD8163841), np.uint32(0xCB1AB31F)
 _M1, _M2 = np.uint32(0x7FEB352D), np.uint32(0x846CA68B)
@@ -16,7 +17,7 @@ _UNIT = np.float32(1.0 / 4294967296.0)
 _TENTH = np.float32(1.0 / 1024.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def hash_cell(i, j, k, seed):
     """Return 32 random bits of a lattice cell."""
     h = np.uint32(seed ^ np.uint32(np.uint32(i) * _A) ^ np.uint32(np.uint32(j) * _B) ^ np.uint32(np.uint32(k) * _C))
@@ -25,7 +26,7 @@ def hash_cell(i, j, k, seed):
     return np.uint32(h ^ np.uint32(h >> _S16))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def value_noise(x, y, z, seed):
     """Return smooth noise in -1 to 1: random values at lattice corners, blended by `3 t^2 - 2 t^3`."""
     fx, fy, fz = math.floor(x), math.floor(y), math.floor(z)
@@ -44,7 +45,7 @@ def value_noise(x, y, z, seed):
     return two * total - one
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def nearest_cells(x, y, z, seed):
     """Return the distances to the nearest two of one random point per lattice cell, and the nearest one's hash."""
     fx, fy, fz = math.floor(x), math.floor(y), math.floor(z)
@@ -67,7 +68,7 @@ def nearest_cells(x, y, z, seed):
     return math.sqrt(first), math.sqrt(second), nearest
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rock_level(x, y, z, seeds):
     """Return the log intensity of rocks at a point of space: large stones, gravel, and grain."""
     # Bend the space a little, so that the stones are not polyhedra.
@@ -94,7 +95,7 @@ def rock_level(x, y, z, seeds):
     return np.float32(0.5) * level - np.float32(1.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rock_levels(levels, seeds):
     """Fill `levels` (height, width) with the rocks on the unit sphere."""
     height, width = levels.shape
@@ -109,7 +110,7 @@ def rock_levels(levels, seeds):
             levels[row, column] = rock_level(x, y, z, seeds)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def flat_rock_levels(levels, focal, seeds):
     """Fill `levels` (size, size) with the rocks on a plane, about its middle, `focal` pixels per unit."""
     size = len(levels)
