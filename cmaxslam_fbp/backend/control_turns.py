@@ -10,9 +10,9 @@ from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 
 class ControlTurns:
-    """`delta` (3 M,) turns the free control rotations on the left, `R_k <- exp(delta_k) R_k`, at a price.
+    """`delta` (3 M,) turns the free control rotations on the left, `R_k <- exp(delta_k) R_k`, at a cost.
 
-    The price `lambda/2 sum_k |delta_k - delta_{k-1}|^2` holds on to the motion from one control rotation to the next
+    The cost `lambda/2 sum_k |delta_k - delta_{k-1}|^2` holds on to the motion from one control rotation to the next
     that the start has; the turn of a control rotation that is not free is zero.
 
     Parameters
@@ -37,12 +37,12 @@ class ControlTurns:
         """Return the trajectory of a `delta`."""
         return self._spline.with_perturbation(self._first_free, delta.reshape(-1, 3))
 
-    def price(self, delta: FloatArray) -> float:
-        """Return the price of a `delta`."""
+    def cost(self, delta: FloatArray) -> float:
+        """Return the cost of a `delta`."""
         return 0.5 * float(delta @ self._prior @ delta)
 
     def gradient(self, delta: FloatArray, spline: RotationSpline, t_ns: IntArray, by_time: FloatArray) -> FloatArray:
-        """Return the gradient (3 M,) from that for left turns of the trajectory at times, less that of the price.
+        """Return the gradient (3 M,) from that for left turns of the trajectory at times, less that of the cost.
 
         `sum_n J_k(t_n)^T g_n` is the gradient for left turns of control rotation `k`; that for its `delta_k` follows
         from `exp(delta + d) = exp(J_l(delta) d) exp(delta)`.
@@ -63,7 +63,7 @@ class ControlTurns:
         return np.asarray(by_delta.reshape(-1) - self._prior @ delta, np.float64)
 
     def hessian(self, spline: RotationSpline, t_ns: IntArray, by_time: FloatArray) -> FloatArray:
-        """Return `sum_n J_j(t_n)^T C_n J_k(t_n)` (3 M, 3 M) less the price's, for curvatures `C_n` (T, 3, 3)."""
+        """Return `sum_n J_j(t_n)^T C_n J_k(t_n)` (3 M, 3 M) less the cost's, for curvatures `C_n` (T, 3, 3)."""
         first, jacobians = spline.jacobians_at(t_ns)
         blocks = np.zeros((len(spline), len(spline), 3, 3))
         for j in range(jacobians.shape[1]):

@@ -8,14 +8,17 @@ import numpy.typing as npt
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend import panorama_kernels as kernels
 from cmaxslam_fbp.backend.region import Region
+from cmaxslam_fbp.backend.tracking import correlation
+from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
+
+VISIT_NS = 50_000_000  # the field of view is looked up this often
+_FEWEST_VISITS = 8  # of a pixel whose map a window is compared with: one that was hardly seen says little
 
 
 class PanoramaMap:
     """An equirectangular image of event counts that grows as the camera looks around.
-
-    A pixel that has been in the field of view more than `max_visits` times is not updated any more.
 
     Attributes
     ----------
@@ -25,28 +28,53 @@ class PanoramaMap:
         How often each pixel was in the field of view when it was looked up.
     """
 
-    def __init__(self, projection: Equirectangular, camera: Camera, max_visits: int) -> None:
-        shape = projection.height, projection.width
-        self.image: SingleArray = np.zeros(shape, np.float32)
-        self.visits: npt.NDArray[np.int32] = np.zeros(shape, np.int32)
-        self._max_visits = max_visits
-        rows, columns = np.mgrid[: shape[0], : shape[1]]
+    def __init__(self, config: BackendConfig, camera: Camera) -> None:
+        self._config = config
+        width, height = config.panorama_size
+        self.visits: npt.NDArray[np.int32] = np.zeros((height, width), np.int32)
+        self.image: SingleArray = np.zeros((height, width), np.float32)
+        rows, columns = np.mgrid[:height, :width]
         pixels = np.stack([columns, rows], axis=-1).reshape(-1, 2)
-        self._directions: SingleArray = np.ascontiguousarray(projection.unproject(pixels).T, np.float32)
+        directions = Equirectangular(width, height).unproject(pixels)
+        self._directions: SingleArray = np.ascontiguousarray(directions.T, np.float32)
         self._planes = field_of_view_planes(camera)
 
-    def visit(self, R_wc: FloatArray) -> None:
-        """Count the pixels that the camera sees."""
-        planes = (self._planes @ R_wc.T).astype(np.float32)
+    def weighted(self, known: SingleArray, window_image: SingleArray) -> SingleArray:
+        """Return `alpha I_G` (rows, columns): the map on a region, as dense as the image of a window there.
+
+        `alpha` is the ratio of the event densities of the window and of the map, which is taken on the region, or
+        everywhere.
+        """
+        density = event_density(self.image if self._config.map_weight == "whole" else known)
+        alpha = event_density(window_image) / density if density > 0 else 0.0
+        return np.asarray(known * np.float32(alpha), np.float32)
+
+    def match(self, region: Region, window_image: SingleArray, known: SingleArray) -> float | None:
+        """Return how well the image of a window agrees with the map before it, where that is well known; or None."""
+        visits = np.minimum(region.cut_out(self.visits), self._config.max_visits)
+        visits[visits < _FEWEST_VISITS] = 0
+        return correlation(window_image, known, visits)
+
+    def visit(self, rotations: FloatArray) -> None:
+        """Count the pixels that the camera sees in each of the orientations `R_wc` (M, 3, 3)."""
         x, y, z = self._directions
-        kernels.count_visits(x, y, z, planes, self.visits.reshape(-1))
+        for R_wc in rotations:
+            kernels.count_visits(x, y, z, (self._planes @ R_wc.T).astype(np.float32), self.visits.reshape(-1))
 
     def add(self, region: Region, image: SingleArray) -> None:
-        """Add an image of events, except where pixels have been visited often enough."""
-        if int(self.visits.max()) > self._max_visits:
-            open_pixels = region.cut_out((self.visits <= self._max_visits).astype(np.float32))
-            image = image * open_pixels
+        """Add an image of events, except at pixels that were in the field of view more than `max_visits` times."""
+        if int(self.visits.max()) > self._config.max_visits:
+            image = image * region.cut_out((self.visits <= self._config.max_visits).astype(np.float32))
         region.add_to(self.image, image)
+
+    def replace(self, region: Region, old: SingleArray | float, new: SingleArray) -> None:
+        """Put an image in the place of one that was added before."""
+        region.add_to(self.image, new - old)
+        np.maximum(self.image, 0, out=self.image)
+
+    def clear(self) -> None:
+        """Forget all events, and how often pixels were seen: what is added from now on is added everywhere."""
+        self.image, self.visits = np.zeros_like(self.image), np.zeros_like(self.visits)
 
 
 def event_density(image: SingleArray) -> float:

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
-from cmaxslam_fbp.backend import bearing_kernels
 from cmaxslam_fbp.backend import panoramic_warp_kernels as kernels
 from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.events import Events
@@ -46,7 +45,7 @@ class PanoramicWarp:
         lengths = np.diff(self.edges_ns)[slot]
         self._place: SingleArray = ((since - slot * slot_ns) / lengths).astype(np.float32)
         self._bearings: SingleArray = np.empty((3, len(events)), np.float32)
-        bearing_kernels.look_up(events.x, events.y, bearings, self._bearings)
+        kernels.look_up(events.x, events.y, bearings, self._bearings)
         self.projection = projection
         self._size = tuple(np.float32(n) for n in (projection.width, projection.height, projection.focal_px))
 
@@ -62,8 +61,11 @@ class PanoramicWarp:
         """Return the rotations (S + 1, 9) at the edges of the slots."""
         return spline.rotations_at(self.edges_ns).reshape(-1, 9).astype(np.float32)
 
-    def points(self, rotations: SingleArray, region: Region | None, out: SingleArray) -> None:
-        """Write the row and column (N, 2) of every event in the frame of a region, or in the whole panorama."""
+    def points(
+        self, rotations: SingleArray, region: Region | None = None, out: SingleArray | None = None
+    ) -> SingleArray:
+        """Return the row and column (N, 2) of every event in the frame of a region, or in the whole panorama."""
+        out = np.empty((len(self), 2), np.float32) if out is None else out
         corner = (0, 0, 0) if region is None else (region.top, region.left, region.padding)
         kernels.warp(
             self._first,
@@ -74,6 +76,7 @@ class PanoramicWarp:
             *(np.float32(n) for n in corner),
             out.reshape(-1),
         )
+        return out
 
     def pullback(self, rotations: SingleArray, points_bar: SingleArray) -> FloatArray:
         """Return the gradient (S + 1, 3) for left turns `exp(phi_m) R_m` of the edges."""

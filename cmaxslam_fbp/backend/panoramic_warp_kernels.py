@@ -18,6 +18,16 @@ _ZERO, _ONE = np.float32(0), np.float32(1)
 _MIN_SQUARE = np.float32(1e-6)  # of the cosine of the latitude: see `equirectangular.MIN_COS_LATITUDE`
 
 
+@compiled
+def look_up(x, y, table, out):
+    """Write the bearings (3, N) of events at pixels `x`, `y` (N,) from the table (height, width, 3)."""
+    for i in range(len(x)):
+        row, column = y[i], x[i]
+        out[0, i] = table[row, column, 0]
+        out[1, i] = table[row, column, 1]
+        out[2, i] = table[row, column, 2]
+
+
 @compiled(fastmath=REASSOCIATED)
 def _turn(R, D, s, x, y, z):
     """`(R + s D) b` for matrices given as nine numbers."""

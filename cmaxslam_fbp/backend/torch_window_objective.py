@@ -6,15 +6,11 @@ from typing import Any
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend.control_turns import ControlTurns
-from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
-from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.backend.tensor_image import blurred, image_of, score_of
 from cmaxslam_fbp.backend.tensor_panoramic_warp import TensorPanoramicWarp
-from cmaxslam_fbp.backend.window_objective import curved_binning
-from cmaxslam_fbp.contrast.scores import Score
+from cmaxslam_fbp.backend.window_objective import RegionContrast, View, curved_binning
 from cmaxslam_fbp.contrast.torch_objective import torch_module
 from cmaxslam_fbp.errors import ConfigError
-from cmaxslam_fbp.fbp import Binning
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 
@@ -26,75 +22,50 @@ class TorchWindowObjective:
 
     Parameters
     ----------
-    spline, first_free, warp, region, score, prior, held : as in `WindowObjective`
-    binning : on the region's frame, with the torch backend
-    map_image : (rows, columns) float32, `alpha I_G`
-    blur_sigma_px : standard deviation of the Gaussian blur
+    turns, view, contrast : as in `WindowObjective`; the binning has the torch backend
     device : "cpu", "cuda", ...
     """
 
-    def __init__(
-        self,
-        spline: RotationSpline,
-        first_free: int,
-        warp: PanoramicWarp,
-        region: Region,
-        binning: Binning,
-        map_image: SingleArray,
-        blur_sigma_px: float,
-        score: Score,
-        prior: float,
-        device: str,
-        held: int = 0,
-    ) -> None:
+    def __init__(self, turns: ControlTurns, view: View, contrast: RegionContrast, device: str) -> None:
         self._torch = torch_module()
         try:
             place = self._torch.empty(0, device=device).device
         except (RuntimeError, AssertionError) as error:
             raise ConfigError(f"the device '{device}' cannot be used: {str(error).splitlines()[0]}") from None
-        self._turns = ControlTurns(spline, first_free, prior, held)
-        self._warp, self._tensors = warp, TensorPanoramicWarp(warp, place)
-        self._region, self._binning = region, binning
-        self._map, self._sigma_px, self._score = self._torch.as_tensor(map_image, device=place), blur_sigma_px, score
+        self._turns, self._warp, self._region = turns, view.warp, view.region
+        self._tensors = TensorPanoramicWarp(view.warp, place)
+        self._map = self._torch.as_tensor(view.map_image, device=place)
+        self._binning, self._sigma_px, self._score = contrast.binning, contrast.blur.sigma_px, contrast.score
         self.evaluations = 0
         self.hessians = 0
 
-    @property
-    def parameter_count(self) -> int:
-        """The length of `delta`."""
-        return self._turns.parameter_count
-
-    def spline_at(self, delta: FloatArray) -> RotationSpline:
-        """Return the trajectory of a `delta`."""
-        return self._turns.spline_at(delta)
-
     def window_image(self, delta: FloatArray) -> SingleArray:
         """Return `I_L` (rows, columns)."""
-        _, points = self._project(self.spline_at(delta))
+        _, points = self._project(self._turns.spline_at(delta))
         image: SingleArray = image_of(self._binning(points), self._region).cpu().numpy()
         return image
 
     def value(self, delta: FloatArray) -> float:
         """Return the score."""
         self.evaluations += 1
-        _, points = self._project(self.spline_at(delta))
-        return float(self._score_of_frame(self._binning(points))) - self._turns.price(delta)
+        _, points = self._project(self._turns.spline_at(delta))
+        return float(self._score_of_frame(self._binning(points))) - self._turns.cost(delta)
 
     def value_and_gradient(self, delta: FloatArray) -> tuple[float, FloatArray]:
         """Return the score and its gradient (3 M,), synthesized by functional backpropagation."""
         self.evaluations += 1
-        spline = self.spline_at(delta)
+        spline = self._turns.spline_at(delta)
         directions, points = self._project(spline)
         score, frame_bar = self._adjoint_frame(points)
         points_bar, _ = self._binning.vjp(points, None, frame_bar)
         by_edge = self._tensors.pullback(directions, points_bar)
         gradient = self._turns.gradient(delta, spline, self._warp.edges_ns, by_edge)
-        return score - self._turns.price(delta), gradient
+        return score - self._turns.cost(delta), gradient
 
     def hessian(self, delta: FloatArray) -> FloatArray:
         """Return a model (3 M, 3 M) of the Hessian; see `WindowObjective.hessian`."""
         self.hessians += 1
-        spline = self.spline_at(delta)
+        spline = self._turns.spline_at(delta)
         directions, points = self._project(spline)
         _, frame_bar = self._adjoint_frame(points)
         curved = curved_binning(self._binning)

@@ -1,8 +1,10 @@
-"""Whether a window still matches the map: loss of tracking."""
+"""What became of a window: whether it matches the map as windows usually do."""
 
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +16,31 @@ _REMEMBERED = 30  # windows whose match is the usual one
 _DOUBTFUL = 0.75  # part of the usual match below which a window is worth a second try
 _FEWEST = 5  # before so many, nothing is usual
 _MIN_OVERLAP = 0.3  # of the window's events: with fewer on the known map its match says nothing
+
+
+class Tracking(str, Enum):
+    """What became of a window."""
+
+    ADJUSTED = "adjusted"
+    """It agrees with the map, and is in it."""
+    STILL = "still"
+    """Too few events: the frontend's motion stands, and the map is left alone."""
+    LOST = "lost"
+    """It does not match the map: the frontend's motion stands, and the map is left alone."""
+
+
+@dataclass(frozen=True)
+class WindowReport:
+    """Figures of one window; `match` is the correlation of its image with the map before it (None: no map there)."""
+
+    start_ns: int
+    end_ns: int
+    events: int
+    tracking: Tracking
+    score: float = 0.0
+    match: float | None = None
+    evaluations: int = 0
+    seconds: float = 0.0
 
 
 def correlation(window: SingleArray, known: SingleArray, visits: npt.NDArray[np.int32]) -> float | None:

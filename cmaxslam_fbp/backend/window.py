@@ -21,6 +21,20 @@ class Window:
     next_ns: int
     is_last: bool
 
+    @property
+    def leaving_ns(self) -> int:
+        """Where the next window starts; the end of the last one."""
+        return self.end_ns if self.is_last else self.next_ns
+
+    @property
+    def leaving(self) -> Events:
+        """The events that no later window holds."""
+        return self.events.between(self.start_ns, self.leaving_ns)
+
+    def is_still(self, rate_ev_s: float) -> bool:
+        """Tell whether there are fewer events than a camera that moves would cause; or none at all."""
+        return len(self.events) < max(rate_ev_s * (self.end_ns - self.start_ns) / NS_PER_S, 1)
+
 
 def sliding_windows(chunks: Iterable[Events], window_ns: int, stride_ns: int) -> Iterator[Window]:
     """Yield windows of `window_ns` every `stride_ns`, the first one at the first event.

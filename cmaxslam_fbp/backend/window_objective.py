@@ -14,28 +14,31 @@ from cmaxslam_fbp.contrast.blur import GaussianBlur
 from cmaxslam_fbp.contrast.objective import lacks_second_derivatives
 from cmaxslam_fbp.contrast.scores import Score
 from cmaxslam_fbp.fbp import Binning
-from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 
-@dataclass
-class Workspace:
-    """Arrays that grow to the largest window and serve all: nothing is allocated per evaluation."""
+@dataclass(frozen=True)
+class View:
+    """What a window sees.
 
-    points: SingleArray
-    points_bar: SingleArray
-    direction: SingleArray
-    products: SingleArray
+    Attributes
+    ----------
+    warp : the events
+    region : the part of the panorama that they touch
+    map_image : (rows, columns) float32, `alpha I_G`, the map there, as dense as the events
+    """
 
-    @staticmethod
-    def empty() -> Workspace:
-        """Return a workspace without room."""
-        return Workspace(*(np.empty((0, 2), np.float32) for _ in range(4)))
+    warp: PanoramicWarp
+    region: Region
+    map_image: SingleArray
 
-    def reserve(self, count: int) -> None:
-        """Make room for `count` events."""
-        if len(self.points) < count:
-            for name in ("points", "points_bar", "direction", "products"):
-                setattr(self, name, np.empty((count + count // 4, 2), np.float32))
+
+@dataclass(frozen=True)
+class RegionContrast:
+    """How an image on a region is made and scored: the binning of the region's frame, the blur `B` and the score."""
+
+    binning: Binning
+    blur: GaussianBlur[np.float32]
+    score: Score
 
 
 class WindowObjective:
@@ -50,70 +53,41 @@ class WindowObjective:
 
     Parameters
     ----------
-    spline : the trajectory of the window at `delta = 0`
-    first_free, held : index of the first free control rotation, and number of those at the end that are not free
-    warp : the events
-    region : the part of the panorama
-    binning : on the region's frame
-    map_image : (rows, columns) float32, `alpha I_G`
-    blur, score : as in the equation
-    prior : `lambda`
-    workspace : room for the events
+    turns : what may be turned, and what that costs
+    view : the events and the map
+    contrast : binning, blur and score of the region
     """
 
-    def __init__(
-        self,
-        spline: RotationSpline,
-        first_free: int,
-        warp: PanoramicWarp,
-        region: Region,
-        binning: Binning,
-        map_image: SingleArray,
-        blur: GaussianBlur[np.float32],
-        score: Score,
-        prior: float,
-        workspace: Workspace,
-        held: int = 0,
-    ) -> None:
-        workspace.reserve(len(warp))
-        self._turns = ControlTurns(spline, first_free, prior, held)
-        self._warp, self._region, self._binning = warp, region, binning
-        self._map, self._blur, self._score = map_image, blur, score
-        self._points, self._points_bar = workspace.points[: len(warp)], workspace.points_bar[: len(warp)]
-        self._direction, self._products = workspace.direction[: len(warp)], workspace.products[: len(warp)]
-        self._frame: SingleArray = np.empty(region.frame_shape, np.float32)
-        self._blurred: SingleArray = np.empty(region.shape, np.float32)
-        self._bar: SingleArray = np.empty(region.shape, np.float32)
+    def __init__(self, turns: ControlTurns, view: View, contrast: RegionContrast) -> None:
+        self._turns, self._warp, self._region, self._map = turns, view.warp, view.region, view.map_image
+        self._binning, self._blur, self._score = contrast.binning, contrast.blur, contrast.score
+        # An evaluation allocates nothing of the size of the events or of the image.
+        self._points, self._points_bar, self._direction, self._products = (
+            np.empty((len(view.warp), 2), np.float32) for _ in range(4)
+        )
+        self._frame: SingleArray = np.empty(view.region.frame_shape, np.float32)
+        self._blurred, self._bar = (np.empty(view.region.shape, np.float32) for _ in range(2))
         self.evaluations = 0
         self.hessians = 0
 
-    @property
-    def parameter_count(self) -> int:
-        """The length of `delta`."""
-        return self._turns.parameter_count
-
-    def spline_at(self, delta: FloatArray) -> RotationSpline:
-        """Return the trajectory of a `delta`."""
-        return self._turns.spline_at(delta)
-
     def window_image(self, delta: FloatArray) -> SingleArray:
         """Return `I_L` (rows, columns)."""
-        self._warp.points(self._warp.rotations(self.spline_at(delta)), self._region, self._points)
+        self._warp.points(self._warp.rotations(self._turns.spline_at(delta)), self._region, self._points)
         return self._region.image_of(self._binning(self._points, out=self._frame)).copy()
 
     def value(self, delta: FloatArray) -> float:
         """Return the score."""
         self.evaluations += 1
-        self._render(self._warp.rotations(self.spline_at(delta)))
-        return self._score.value(self._blurred) - self._turns.price(delta)
+        self._render(self._warp.rotations(self._turns.spline_at(delta)))
+        return self._score.value(self._blurred) - self._turns.cost(delta)
 
     def value_and_gradient(self, delta: FloatArray) -> tuple[float, FloatArray]:
         """Return the score and its gradient (3 M,), synthesized by functional backpropagation."""
         self.evaluations += 1
-        spline = self.spline_at(delta)
+        spline = self._turns.spline_at(delta)
         rotations = self._warp.rotations(spline)
         self._render(rotations)
-        value = self._score.value(self._blurred) - self._turns.price(delta)
+        value = self._score.value(self._blurred) - self._turns.cost(delta)
         self._binning.vjp(self._points, None, self._adjoint_frame(), out=(self._points_bar, None))
         by_edge = self._warp.pullback(rotations, self._points_bar)
         return value, self._turns.gradient(delta, spline, self._warp.edges_ns, by_edge)
@@ -126,7 +100,7 @@ class WindowObjective:
         changes of `delta` where it is zero.
         """
         self.hessians += 1
-        spline = self.spline_at(delta)
+        spline = self._turns.spline_at(delta)
         rotations = self._warp.rotations(spline)
         self._render(rotations)
         frame_bar = self._adjoint_frame()

@@ -7,10 +7,18 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.config import EventsConfig
 from cmaxslam_fbp.events.events import Events
 from cmaxslam_fbp.events.sensor import SensorSize
 
 HOT_PIXEL_EVENTS = 1_000_000  # events at the start of the stream in which hot pixels are looked for
+
+
+def filtered(chunks: Iterable[Events], size: SensorSize, config: EventsConfig) -> Iterator[Events]:
+    """Yield the events of a stream that are used: all but those of hot pixels, and of the rest every n-th."""
+    if config.hot_pixel_factor is not None:
+        chunks = remove_hot_pixels(chunks, size, config.hot_pixel_factor)
+    return subsample(chunks, config.subsample)
 
 
 def subsample(chunks: Iterable[Events], step: int) -> Iterator[Events]:

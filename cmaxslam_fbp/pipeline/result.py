@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from cmaxslam_fbp.backend.backend import Tracking, WindowReport
+from cmaxslam_fbp.backend.tracking import Tracking, WindowReport
 from cmaxslam_fbp.evaluation import Evaluation
 from cmaxslam_fbp.frontend.estimate import VelocityEstimate
 from cmaxslam_fbp.trajectory import RotationTrajectory

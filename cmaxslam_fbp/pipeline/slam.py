@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from cmaxslam_fbp.backend.backend import Backend, WindowReport
+from cmaxslam_fbp.backend.backend import Backend
+from cmaxslam_fbp.backend.tracking import Tracking, WindowReport
 from cmaxslam_fbp.backend.window import Window, cut_into_windows
 from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.errors import RecordingError, TrajectoryError
 from cmaxslam_fbp.evaluation import Evaluation, evaluate
 from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.events.filters import filtered
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.io.recording import EventStream, Recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.feed import Feed
 from cmaxslam_fbp.pipeline.result import SlamResult, Timing
-
-_REFINED_DEG = 0.01  # a pass of the refinement that turns windows by less, in the mean, is the last one
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,6 @@ class Slam:
         began = time.perf_counter()
         run = _Run(self.config, recording, start_s, duration_s, on_step or (lambda step: None))
         interrupted = False
-        refinements: list[float] = []
         try:
             run.first_pass()
         except KeyboardInterrupt:
@@ -106,10 +105,10 @@ class Slam:
         first_pass_s = time.perf_counter() - began
         try:
             if refine and not interrupted:
-                run.refine(refinements)
+                run.refine()
         except KeyboardInterrupt:
             interrupted = True
-        return run.result(began, first_pass_s, refinements, interrupted)
+        return run.result(began, first_pass_s, interrupted)
 
 
 class _Run:
@@ -121,7 +120,7 @@ class _Run:
         self._config, self._recording, self._on_step = config, recording, on_step
         self._range = start_s, duration_s
         camera = recording.require_camera()
-        self._estimator = VelocityEstimator(camera, config.frontend, config.events)
+        self._estimator = VelocityEstimator(camera, config.frontend)
         self._backend = Backend(config.backend, camera)
         self._stream: EventStream = recording.chunks(start_s, duration_s)
         self._feed: Feed | None = None
@@ -130,11 +129,12 @@ class _Run:
 
     def first_pass(self) -> None:
         """Follow the camera through the recording, frontend and backend side by side."""
-        with Feed(self._stream, self._estimator) as feed:
+        with Feed(self._filtered(self._stream), self._estimator) as feed:
             self._feed = feed
-            for window in self._windows(feed.chunks(), count=True):
-                start_ns = window.start_ns if self._backend.spline is None else self._backend.spline.end_ns
-                velocities = feed.velocities_until(min(start_ns, window.start_ns), window.end_ns)
+            for window in self._windows(self._counted(feed.chunks())):
+                spline = self._backend.state.spline
+                start_ns = window.start_ns if spline is None else min(spline.end_ns, window.start_ns)
+                velocities = feed.velocities_until(start_ns, window.end_ns)
                 if velocities is None:
                     raise RecordingError(
                         f"{self._recording.path}: no packet of events gave a velocity; "
@@ -144,78 +144,61 @@ class _Run:
                 speed_deg_s = float(np.degrees(np.linalg.norm(velocities.omega_rad_s[-1])))
                 self._tell("tracking", window, report, speed_deg_s)
 
-    def refine(self, turns_deg: list[float]) -> None:
-        """Adjust all windows against the map of the whole recording, until they hardly turn any more."""
-        for number in range(self._config.backend.max_refinements):
-            stage = f"refinement {number + 1}"
-            for window, _ in self._paired(self._backend.rebuild_map):
-                self._tell(f"{stage}: map", window)
-            turns = []
-            for window, turn in self._paired(self._backend.readjust):
-                turns.append(turn or 0.0)
-                self._tell(stage, window)
-            turns_deg.append(float(np.degrees(np.sqrt(np.mean(np.square(turns))))))
-            if turns_deg[-1] < _REFINED_DEG:
-                break
-        for _ in self._paired(self._backend.rebuild_map):
-            pass
+    def refine(self) -> None:
+        """Adjust all windows against the map of the whole recording."""
+        passes = self._backend.refine(lambda: self._windows(self._filtered(self._recording.chunks(*self._range))))
+        for stage, window in passes:
+            self._tell(stage, window)
 
-    def _paired(
-        self, work: Callable[[Iterator[Window]], Iterator[float | None]]
-    ) -> Iterator[tuple[Window, float | None]]:
-        """Run a pass over the windows; yield each window with what the pass says of it."""
-        latest: list[Window] = []
+    def _filtered(self, stream: EventStream) -> Iterator[Events]:
+        """Return the events that all stages work on, of a pass over the recording."""
+        return filtered(stream, self._recording.sensor_size, self._config.events)
 
-        def seen() -> Iterator[Window]:
-            for window in self._windows(self._recording.chunks(*self._range)):
-                latest[:] = [window]
-                yield window
+    def _counted(self, chunks: Iterable[Events]) -> Iterator[Events]:
+        """Count the events that come by."""
+        for events in chunks:
+            if len(events):
+                if self._events == 0:
+                    self._start_ns = int(events.t_ns[0])
+                self._end_ns = int(events.t_ns[-1])
+                self._events += len(events)
+            yield events
 
-        for answer in work(seen()):
-            yield latest[0], answer
-
-    def _windows(self, chunks: Iterator[Events] | EventStream, *, count: bool = False) -> Iterator[Window]:
-        """Cut events into windows, and count them."""
-
-        def counted() -> Iterator[Events]:
-            for events in chunks:
-                if count and len(events):
-                    if self._events == 0:
-                        self._start_ns = int(events.t_ns[0])
-                    self._end_ns = int(events.t_ns[-1])
-                    self._events += len(events)
-                yield events
-
-        return cut_into_windows(counted(), self._recording.sensor_size, self._config.backend)
+    def _windows(self, chunks: Iterable[Events]) -> Iterator[Window]:
+        """Cut events into windows."""
+        return cut_into_windows(chunks, self._recording.sensor_size, self._config.backend)
 
     def _tell(self, stage: str, window: Window, report: WindowReport | None = None, speed_deg_s: float = 0.0) -> None:
         """Report a step."""
-        assert self._backend.spline is not None
-        rotation = self._backend.spline.rotations_at(window.next_ns)
+        state = self._backend.state
+        rotation = state.require_spline().rotations_at(window.next_ns)
         recording_s = (window.next_ns - self._start_ns) / NS_PER_S
-        self._on_step(Step(stage, recording_s, report, speed_deg_s, rotation, self._backend.map.image))
+        self._on_step(Step(stage, recording_s, report, speed_deg_s, rotation, state.map.image))
 
-    def result(self, began: float, first_pass_s: float, refinements: list[float], interrupted: bool) -> SlamResult:
+    def result(self, began: float, first_pass_s: float, interrupted: bool) -> SlamResult:
         """Return what there is."""
-        backend, feed = self._backend, self._feed
-        if backend.spline is None or feed is None:
+        state, feed = self._backend.state, self._feed
+        if state.spline is None or feed is None:
             if interrupted:
                 raise KeyboardInterrupt  # nothing has been computed yet
             raise RecordingError(f"{self._recording.path} has no events to process")
-        now = time.perf_counter()
-        end_ns = min(self._end_ns, backend.spline.end_ns)
+        now, windows, refinements = (
+            time.perf_counter(),
+            list(state.reports.values()),
+            self._backend.refinement.turns_deg,
+        )
         result = SlamResult(
-            spline=backend.spline,
-            panorama=backend.map.image,
+            spline=state.spline,
+            panorama=state.map.image,
             velocities=feed.estimates,
-            windows=backend.reports,
+            windows=windows,
             events=self._events,
             start_ns=self._start_ns,
-            end_ns=end_ns,
+            end_ns=min(self._end_ns, state.spline.end_ns),
             timing=Timing(
                 now - began,
                 feed.busy_s,
-                sum(window.seconds for window in backend.reports),
+                sum(window.seconds for window in windows),
                 now - began - first_pass_s if refinements else 0.0,
             ),
             refinements=refinements,
@@ -227,7 +210,7 @@ class _Run:
     def _warnings(self, result: SlamResult) -> list[str]:
         lines = self._stream.defects.describe()
         if result.lost_windows:
-            first = next(window for window in result.windows if window.tracking.value == "lost")
+            first = next(window for window in result.windows if window.tracking is Tracking.LOST)
             lines.append(
                 f"tracking was lost in {result.lost_windows} of {len(result.windows)} windows, first at "
                 f"{(first.start_ns - result.start_ns) / NS_PER_S:.2f} s; there the trajectory is the frontend's"

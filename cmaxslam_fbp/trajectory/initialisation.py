@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solveh_banded
@@ -17,6 +19,7 @@ from cmaxslam_fbp.trajectory.spline import RotationSpline
 _MAX_ITERATIONS = 20
 _CONVERGED_RAD = 1e-11
 _ROUNDING = 1e-12  # relative; a cost that rises by more has not been improved
+_KNOWN_PER_STEP = 20  # samples per knot that stand for what is known of a spline to be continued
 _DAMPING = 1e-13  # of the largest diagonal element: keeps the matrix definite, and does not move the minimum
 
 
@@ -110,6 +113,40 @@ def fit_spline(
             best = controls
             break
     return RotationSpline(order, start_ns, step_ns, best)
+
+
+def continue_spline(spline: RotationSpline, first: int, fixed: int, samples: RotationTrajectory) -> RotationSpline:
+    """Continue a spline along sampled rotations, from where they start to where they end.
+
+    The control rotations from index `first + fixed` on are fitted anew: to the spline itself before the samples start,
+    and to the samples. To hold on to all that the spline has and fit only new ones would be unstable: each makes up
+    for the error of the last by one of the opposite sign that is larger.
+
+    Parameters
+    ----------
+    spline : covers the start of the samples
+    first : the first control rotation of the segment from which on the spline may change
+    fixed : number of control rotations, from `first` on, that stay
+    samples : rotations from a knot of the spline to a later one
+    """
+    first = min(first, round((samples.start_ns - spline.start_ns) / spline.step_ns))
+    start_ns = spline.start_ns + first * spline.step_ns
+    known_ns = np.arange(start_ns, samples.start_ns, spline.step_ns // _KNOWN_PER_STEP, dtype=np.int64)
+    both = RotationTrajectory(
+        np.concatenate([known_ns, samples.t_ns]),
+        np.concatenate([spline.quaternions_at(known_ns), samples.quaternions_xyzw]),
+    )
+    continued = fit_spline(
+        both,
+        order=spline.order,
+        start_ns=start_ns,
+        step_ns=spline.step_ns,
+        count=round((samples.end_ns - start_ns) / spline.step_ns) + spline.order - 1,
+        fixed_xyzw=spline.quaternions_xyzw[first : first + fixed],
+    )
+    return replace(
+        spline, quaternions_xyzw=np.concatenate([spline.quaternions_xyzw[:first], continued.quaternions_xyzw])
+    )
 
 
 def _guess(

@@ -122,19 +122,10 @@ class RotationSpline:
         first, [jacobians] = self._evaluate(t_ns, "jacobians")
         return SplineJacobians(first, jacobians)
 
-    def appended(self, quaternions_xyzw: npt.ArrayLike) -> RotationSpline:
-        """Return the spline grown by control rotations (M, 4), a segment each; what it had covered keeps its bits."""
-        more = np.asarray(quaternions_xyzw, np.float64).reshape(-1, 4)
-        return replace(self, quaternions_xyzw=np.concatenate([self.quaternions_xyzw, more]))
-
-    def extended_to(self, t_ns: int) -> RotationSpline:
-        """Return the spline grown until it covers `t_ns`, each new control rotation a step like the last one on."""
-        missing = -((self.end_ns - int(t_ns)) // self.step_ns)
-        if missing <= 0:
-            return self
-        grown = np.concatenate([self.quaternions_xyzw, np.empty((missing, 4))])
-        spline_kernels.continue_steadily(grown, len(self))
-        return replace(self, quaternions_xyzw=grown)
+    def angle_to(self, other: RotationSpline, t_ns: int) -> float:
+        """Return the angle between two trajectories at a time, in radians."""
+        product = abs(float(self.quaternions_at(t_ns) @ other.quaternions_at(t_ns)))
+        return float(2 * np.arccos(min(product, 1.0)))
 
     def part(self, first: int, count: int) -> RotationSpline:
         """Return the spline of `count` control rotations from index `first` on; its values are the same bits."""

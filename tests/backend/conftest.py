@@ -7,13 +7,14 @@ import pytest
 from scipy.ndimage import correlate1d
 from scipy.spatial.transform import Rotation
 
+from cmaxslam_fbp.backend.control_turns import ControlTurns
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
 from cmaxslam_fbp.backend.region import Region, find_region
 from cmaxslam_fbp.backend.window import cut_into_windows
-from cmaxslam_fbp.backend.window_objective import WindowObjective, Workspace
+from cmaxslam_fbp.backend.window_objective import RegionContrast, View, WindowObjective
+from cmaxslam_fbp.choices import SCORES
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.contrast.blur import GaussianBlur, gaussian_taps
-from cmaxslam_fbp.contrast.scores import score_named
 from cmaxslam_fbp.evaluation.alignment import align_best_fit
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.fbp import Binning
@@ -47,29 +48,29 @@ class MadeUpWindow:
         self.bearings = CAMERA.bearings().astype(np.float32)
         self.end_ns = self.spline.end_ns
         self.warp = PanoramicWarp(self.events, self.bearings, PROJECTION, START_NS, self.end_ns, SLOT_NS)
-        points = np.empty((len(self.events), 2), np.float32)
-        self.warp.points(self.warp.rotations(self.spline), None, points)
-        self.region = find_region(points, (128, 256), 16)
+        self.region = find_region(self.warp.points(self.warp.rotations(self.spline)), (128, 256), 16)
 
     def full_circle(self):
         """The region with all columns."""
         return Region(self.region.top, 0, (self.region.shape[0], 256), 8)
 
+    def turns(self):
+        return ControlTurns(self.spline, self.first_free, self.prior)
+
+    def view(self, region):
+        return View(self.warp, region, region.cut_out(self.map_image))
+
+    def contrast(self, region, compute="numba"):
+        columns = "wrap" if region.padding else "zero"
+        return RegionContrast(
+            Binning(region.frame_shape, self.kernel, self.reconstruction, backend=compute),
+            GaussianBlur(region.shape, self.sigma_px, np.float32, rows="zero", columns=columns),
+            SCORES[self.score](pixels=128 * 256),
+        )
+
     def objective(self, region=None):
         region = region or self.region
-        columns = "wrap" if region.padding else "zero"
-        return WindowObjective(
-            self.spline,
-            self.first_free,
-            self.warp,
-            region,
-            Binning(region.frame_shape, self.kernel, self.reconstruction),
-            region.cut_out(self.map_image),
-            GaussianBlur(region.shape, self.sigma_px, np.float32, rows="zero", columns=columns),
-            score_named(self.score, pixels=128 * 256),
-            self.prior,
-            Workspace.empty(),
-        )
+        return WindowObjective(self.turns(), self.view(region), self.contrast(region))
 
     # The reference: a whole panorama, three turns of it side by side so that nothing ends at the seam.
 
@@ -106,18 +107,18 @@ class MadeUpWindow:
         weights = np.concatenate([taps[:0:-1], taps])
         return correlate1d(correlate1d(image, weights, axis=0, mode="constant"), weights, axis=1, mode="wrap")
 
-    def price(self, delta):
+    def cost(self, delta):
         turns = delta.reshape(-1, 3)
         before = np.concatenate([np.zeros((1, 3)) if self.first_free else turns[:1], turns[:-1]])
         return 0.5 * self.prior * ((turns - before) ** 2).sum()
 
     def value(self, delta):
-        score = score_named(self.score, pixels=128 * 256)
-        return score.value(self.blur(self.image(delta) + self.map_image)) - self.price(delta)
+        score = SCORES[self.score](pixels=128 * 256)
+        return score.value(self.blur(self.image(delta) + self.map_image)) - self.cost(delta)
 
     def adjoint_image(self, delta):
         blurred = self.blur(self.image(delta) + self.map_image)
-        return self.blur(score_named(self.score, pixels=128 * 256).gradient(blurred))
+        return self.blur(SCORES[self.score](pixels=128 * 256).gradient(blurred))
 
     def turn_jacobians(self, delta):
         """`d(row, column)/d phi` (N, 2, 3)."""
@@ -132,10 +133,10 @@ class MadeUpWindow:
                 dense[e, :, start + j] = jacobians[e, j]
         return dense[:, :, self.first_free :].reshape(len(first), 3, -1)
 
-    def price_matrix(self):
+    def cost_matrix(self):
         size = 3 * (len(self.spline) - self.first_free)
         unit = np.eye(size)
-        p = np.array([[self.price(a + b) - self.price(a) - self.price(b) for a in unit] for b in unit])
+        p = np.array([[self.cost(a + b) - self.cost(a) - self.cost(b) for a in unit] for b in unit])
         return p
 
     def gradient(self, delta):
@@ -149,7 +150,7 @@ class MadeUpWindow:
         )
         left = so3.left_jacobian(delta.reshape(-1, 3))
         chained = np.concatenate([g @ J for g, J in zip(by_turn.reshape(-1, 3), left, strict=True)])
-        return chained - self.price_matrix() @ delta
+        return chained - self.cost_matrix() @ delta
 
     def hessian(self, delta):
         reconstruction = self.reconstruction or "linear"
@@ -160,7 +161,7 @@ class MadeUpWindow:
         by_event = np.einsum("nca,ncd,ndb->nab", A, np.stack(along, -1), A)
         slot, s = self.slots()
         controls = self.to_controls(delta)
-        total = -self.price_matrix()
+        total = -self.cost_matrix()
         for m in np.unique(slot):
             share, C = s[slot == m].mean(), by_event[slot == m].sum(0)
             total += (1 - share) * controls[m].T @ C @ controls[m] + share * controls[m + 1].T @ C @ controls[m + 1]

@@ -3,6 +3,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.backend.adjustment import Adjuster, make_solver
+from cmaxslam_fbp.backend.window_objective import View
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.contrast.solution import Status
 from cmaxslam_fbp.contrast.solvers import FletcherReeves, Lbfgsb, QuasiNewton
@@ -32,11 +33,11 @@ def test_every_solver_climbs_on_a_window(recording, solver):
     exact = Rotation.from_matrix(recording.simulation.motion.rotations(t_s))
     turned = Rotation.from_rotvec(np.radians(np.linspace(0, 1, 5))[:, None] * np.array([0.5, 0.7, 0.5])) * exact
     true, start = (RotationSpline(2, window.start_ns, 50_000_000, turn.as_quat()) for turn in (exact, turned))
-    warp = adjuster.warp(window.events, window.start_ns, window.end_ns)
-    region = adjuster.region_of(warp, start)
-    adjusted = adjuster.adjust(warp, region, start, 1, np.zeros(region.shape, np.float32))
+    warp = adjuster.warp(window)
+    region = adjuster.region(warp, start)
+    adjusted = adjuster.adjust(View(warp, region, np.zeros(region.shape, np.float32)), start, 1)
     assert adjusted.solution.status in (Status.CONVERGED, Status.STALLED)
-    sharpness = [adjuster.image_of(warp, spline, region).var() for spline in (start, true, adjusted.spline)]
+    sharpness = [adjuster.image(warp, spline, region).var() for spline in (start, true, adjusted.spline)]
     assert sharpness[2] > sharpness[0]
     assert sharpness[2] > (0.93 if solver == "fletcher_reeves" else 0.95) * sharpness[1]
     np.testing.assert_array_equal(adjusted.spline.quaternions_xyzw[0], start.quaternions_xyzw[0])

@@ -25,7 +25,7 @@ def differences(function, delta, h=1e-6):
 @pytest.mark.parametrize("order", [2, 4])
 @pytest.mark.parametrize(("first_free", "held"), [(0, 0), (1, 0), (3, 0), (0, 1), (1, 2)])
 def test_the_gradient_is_the_derivative_far_from_zero_too(order, first_free, held):
-    """Of the made-up function `sum_n <G_n, R(t_n)>` of the trajectory, less the price."""
+    """Of the made-up function `sum_n <G_n, R(t_n)>` of the trajectory, less the cost."""
     turns = ControlTurns(spline(order), first_free, 3.0, held)
     assert turns.parameter_count == 3 * (order + 2 - first_free - held)
     random = np.random.default_rng(1)
@@ -33,7 +33,7 @@ def test_the_gradient_is_the_derivative_far_from_zero_too(order, first_free, hel
     delta = random.normal(0, 0.4, turns.parameter_count)
 
     def function(delta):
-        return (G * turns.spline_at(delta).rotations_at(TIMES)).sum() - turns.price(delta)
+        return (G * turns.spline_at(delta).rotations_at(TIMES)).sum() - turns.cost(delta)
 
     # d/dphi <G, [phi]x R> is the vector of the antisymmetric part of G R^T.
     product = G @ turns.spline_at(delta).rotations_at(TIMES).transpose(0, 2, 1)
@@ -45,7 +45,7 @@ def test_the_gradient_is_the_derivative_far_from_zero_too(order, first_free, hel
 
 @pytest.mark.parametrize(("first_free", "held"), [(0, 0), (2, 0), (1, 2)])
 def test_the_hessian_is_that_of_a_quadratic_function_of_the_turns(first_free, held):
-    """`-sum_n phi_n^T C_n phi_n / 2` with `exp(phi_n) = R(t_n; delta) R(t_n)^T`, less the price, at zero."""
+    """`-sum_n phi_n^T C_n phi_n / 2` with `exp(phi_n) = R(t_n; delta) R(t_n)^T`, less the cost, at zero."""
     turns = ControlTurns(spline(4), first_free, 3.0, held)
     C = np.random.default_rng(2).normal(size=(len(TIMES), 3, 3))
     C = C + C.transpose(0, 2, 1)
@@ -54,25 +54,25 @@ def test_the_hessian_is_that_of_a_quadratic_function_of_the_turns(first_free, he
 
     def function(delta):
         phi = (Rotation.from_quat(turns.spline_at(delta).quaternions_at(TIMES)) * start).as_rotvec()
-        return 0.5 * np.einsum("ni,nij,nj->", phi, C, phi) - turns.price(delta)
+        return 0.5 * np.einsum("ni,nij,nj->", phi, C, phi) - turns.cost(delta)
 
     expected = differences(lambda delta: differences(function, delta, 1e-4), zero, 1e-4)
     np.testing.assert_allclose(turns.hessian(turns.spline_at(zero), TIMES, C), expected, atol=1e-6)
 
 
-def test_the_price_is_that_of_changes_from_one_turn_to_the_next():
+def test_the_cost_is_that_of_changes_from_one_turn_to_the_next():
     steps = np.random.default_rng(3).normal(size=(6, 3))
     anchored, loose = ControlTurns(spline(4), 2, 0.7), ControlTurns(spline(4), 0, 0.7)
     assert (anchored.parameter_count, loose.parameter_count) == (12, 18)
     turns = np.cumsum(steps, axis=0)
-    assert anchored.price(turns[:4].ravel()) == pytest.approx(0.35 * (steps[:4] ** 2).sum())
+    assert anchored.cost(turns[:4].ravel()) == pytest.approx(0.35 * (steps[:4] ** 2).sum())
     between = ControlTurns(spline(4), 2, 0.7, held=1)
     assert between.parameter_count == 9
     expected = 0.35 * ((steps[:3] ** 2).sum() + (turns[2] ** 2).sum())
-    assert between.price(turns[:3].ravel()) == pytest.approx(expected)
+    assert between.cost(turns[:3].ravel()) == pytest.approx(expected)
     # A turn of all free rotations alike costs nothing where none is fixed.
-    assert loose.price(turns.ravel()) == pytest.approx(0.35 * (steps[1:] ** 2).sum())
-    assert loose.price(np.tile([1.0, 2.0, 3.0], 6)) == pytest.approx(0, abs=1e-12)
+    assert loose.cost(turns.ravel()) == pytest.approx(0.35 * (steps[1:] ** 2).sum())
+    assert loose.cost(np.tile([1.0, 2.0, 3.0], 6)) == pytest.approx(0, abs=1e-12)
 
 
 def test_only_free_control_rotations_turn():

@@ -4,6 +4,7 @@ from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.backend.panorama import PanoramaMap, event_density
 from cmaxslam_fbp.backend.region import Region
+from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.geometry.camera import Camera, davis240c
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 
@@ -19,8 +20,8 @@ TURNS = {
 @pytest.mark.parametrize("name", TURNS)
 def test_visits_count_the_pixels_whose_direction_the_sensor_sees(name):
     turn = TURNS[name]
-    world = PanoramaMap(PROJECTION, PINHOLE, 10)
-    world.visit(turn.as_matrix())
+    world = PanoramaMap(BackendConfig(panorama_size=(256, 128), max_visits=10), PINHOLE)
+    world.visit(turn.as_matrix()[None])
     rows, columns = np.mgrid[:128, :256]
     directions = PROJECTION.unproject(np.stack([columns, rows], -1).reshape(-1, 2))
     seen = turn.inv().apply(directions)
@@ -36,8 +37,8 @@ def test_visits_count_the_pixels_whose_direction_the_sensor_sees(name):
 
 def test_the_field_of_view_holds_all_pixels_of_a_distorted_sensor():
     camera = davis240c()
-    world = PanoramaMap(PROJECTION, camera, 10)
-    world.visit(np.eye(3))
+    world = PanoramaMap(BackendConfig(panorama_size=(256, 128), max_visits=10), camera)
+    world.visit(np.eye(3)[None])
     inner = camera.bearings()[2:-2:8, 2:-2:8].reshape(-1, 3)
     column, row = np.rint(PROJECTION.project(inner)).astype(int).T
     # The panorama's pixels are coarser than the sensor's: the border may fall between.
@@ -45,16 +46,15 @@ def test_the_field_of_view_holds_all_pixels_of_a_distorted_sensor():
 
 
 def test_visits_add_up():
-    world = PanoramaMap(PROJECTION, PINHOLE, 10)
-    for name in ("ahead", "ahead", "behind"):
-        world.visit(TURNS[name].as_matrix())
+    world = PanoramaMap(BackendConfig(panorama_size=(256, 128), max_visits=10), PINHOLE)
+    world.visit(np.stack([TURNS[name].as_matrix() for name in ("ahead", "ahead", "behind")]))
     assert world.visits.dtype == np.int32
     assert set(np.unique(world.visits)) == {0, 1, 2}
     assert world.visits[64, 128] == 2
 
 
 def test_pixels_visited_more_often_than_the_cap_stay_as_they_are():
-    world = PanoramaMap(PROJECTION, PINHOLE, 2)
+    world = PanoramaMap(BackendConfig(panorama_size=(256, 128), max_visits=2), PINHOLE)
     region = Region(40, 250, (30, 60))
     image = np.ones((30, 60), np.float32)
     world.add(region, image)

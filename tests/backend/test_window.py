@@ -48,9 +48,7 @@ def test_every_event_leaves_exactly_one_window(times, stride, factor):
     events = events_at(sorted(times))
     leaving = []
     for window in sliding_windows([events], factor * stride, stride):
-        leaving += window.events.between(
-            window.start_ns, window.end_ns if window.is_last else window.next_ns
-        ).x.tolist()
+        leaving += window.leaving.x.tolist()
     assert leaving == list(range(len(events)))
 
 

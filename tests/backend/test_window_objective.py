@@ -38,8 +38,8 @@ def test_other_scores(make_window, delta, score):
 def test_linear_splines_and_other_numbers_of_free_rotations(make_window, delta, order, first_free):
     window = make_window(order=order, first_free=first_free)
     objective = window.objective()
-    assert objective.parameter_count == 3 * (order + 3 - first_free)
-    at = np.resize(delta, objective.parameter_count)
+    assert window.turns().parameter_count == 3 * (order + 3 - first_free)
+    at = np.resize(delta, window.turns().parameter_count)
     assert relative(objective.value_and_gradient(at)[1], window.gradient(at)) < 2e-5
     assert relative(objective.hessian(at), window.hessian(at)) < 2e-5
 
@@ -55,9 +55,9 @@ def test_a_plain_gradient_is_the_derivative_of_the_value(make_window, delta):
 def test_the_prior_is_a_parabola_in_the_turns(make_window, delta):
     free, held = make_window(prior=0.0).objective(), make_window(prior=2.0)
     (value, gradient), (lower, pulled) = free.value_and_gradient(delta), held.objective().value_and_gradient(delta)
-    assert value - lower == pytest.approx(held.price(delta), rel=1e-9)
+    assert value - lower == pytest.approx(held.cost(delta), rel=1e-9)
     h = 1e-5
-    expected = [(held.price(delta + h * e) - held.price(delta - h * e)) / (2 * h) for e in np.eye(12)]
+    expected = [(held.cost(delta + h * e) - held.cost(delta - h * e)) / (2 * h) for e in np.eye(12)]
     np.testing.assert_allclose(gradient - pulled, expected, rtol=1e-6)
 
 
@@ -96,6 +96,6 @@ def test_the_window_s_image_has_no_map_and_stays_as_it_is(make_window, delta):
 
 def test_the_trajectory_of_a_delta_turns_the_free_rotations_on_the_left(make_window, delta):
     window = make_window()
-    found, expected = window.objective().spline_at(delta), window.spline_at(delta)
+    found, expected = window.turns().spline_at(delta), window.spline_at(delta)
     t_ns = window.warp.edges_ns
     np.testing.assert_allclose(found.rotations_at(t_ns), expected.rotations_at(t_ns), atol=1e-12)

@@ -156,6 +156,40 @@ def test_a_slow_camera(tmp_path):
     assert result.evaluation.absolute_best_fit_rms_deg < 0.2
 
 
+@pytest.fixture(scope="module")
+def hardly_moving(tmp_path_factory):
+    """Three seconds of a camera that turns at up to 6 degrees per second."""
+    path = tmp_path_factory.mktemp("slow") / "slow.npz"
+    simulated_run(path, scene="shapes", duration_s=3.0, peak_speed_deg_s=6.0, seed=7)
+    return path
+
+
+@pytest.mark.parametrize("knot_s", [0.01, 0.02, 0.05, 0.1])
+def test_a_slow_camera_with_any_time_between_knots(hardly_moving, knot_s):
+    result = Slam(load_config([], [f"backend.knot_s={knot_s}"])).run(open_recording(hardly_moving))
+    assert result.lost_windows == 0
+    assert result.evaluation.absolute_best_fit_rms_deg < 0.08
+    assert result.evaluation.relative_rms_deg_s["0.01"] < 2.5
+
+
+@pytest.mark.parametrize("knot_s", [0.01, 0.05])
+def test_any_time_between_knots(simulated_bag, result, knot_s):
+    other = Slam(load_config([], [f"backend.knot_s={knot_s}"])).run(open_recording(simulated_bag))
+    assert other.lost_windows == 0
+    assert other.evaluation.absolute_best_fit_rms_deg < 1.5 * result.evaluation.absolute_best_fit_rms_deg
+
+
+def test_events_that_are_filtered_out_reach_no_stage(result, simulated_bag):
+    """Every 3rd event, in both passes: what the map holds is what is left, and nothing else."""
+    settings = ["events.subsample=3", "backend.passage_s=0", "backend.bootstrap_s=0"]
+    few = Slam(load_config([], settings)).run(open_recording(simulated_bag), refine=True)
+    assert few.events == -(-result.events // 3)
+    tracked = [window for window in few.windows if window.tracking.value == "adjusted"]
+    assert len(tracked) > 0.8 * len(few.windows)
+    assert 0.5 * few.events < few.panorama.sum(dtype=float) <= few.events
+    assert max(velocity.events for velocity in few.velocities) < 0.4 * max(v.events for v in result.velocities)
+
+
 def test_a_fast_camera(tmp_path):
     result = simulated_run(tmp_path / "fast.bag", scene="poster", duration_s=3.0, peak_speed_deg_s=350.0, seed=5)
     assert result.lost_windows == 0

@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.errors import TrajectoryError
 from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
-from cmaxslam_fbp.trajectory.initialisation import fit_spline, integrate_angular_velocities
+from cmaxslam_fbp.trajectory.initialisation import continue_spline, fit_spline, integrate_angular_velocities
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 EPOCH_NS = 1468939993067416019
@@ -255,23 +255,37 @@ def test_a_camera_that_turns_on_and_on_is_fitted(order):
 
 @both_orders
 def test_integrated_velocities_continue_a_refined_spline(order):
-    """One step of a sliding window: fixed leading controls, integration from the last refined pose, fit, growth."""
+    """One step of a sliding window: integration from the last refined pose, and a fit that keeps what is refined."""
     velocities = sampled_velocities(10 * MS, 101)
     t_ns = np.arange(0, 501, 5) * MS
     refined = fitted(RotationTrajectory.from_rotations(EPOCH_NS + t_ns, curved(t_ns)[0]), order, 10 + order - 1)
-    begin = 8  # the window starts at knot 8, at 0.4 s, and reaches to 0.6 s
-    start_ns = EPOCH_NS + begin * STEP_NS
-    fixed = refined.quaternions_xyzw[begin : begin + order - 1]
-    start = Rotation.from_quat(refined.quaternions_at(start_ns))
-    motion = integrate_angular_velocities(velocities, start, start_ns, start_ns + 200 * MS)
-    window = fit_spline(
-        motion, order=order, start_ns=start_ns, step_ns=STEP_NS, count=4 + order - 1, fixed_xyzw=fixed
-    )  # fmt: skip
-    grown = refined.part(0, begin + order - 1).appended(window.quaternions_xyzw[order - 1 :])
-    assert grown.end_ns == EPOCH_NS + 600 * MS
+    start_ns, end_ns = EPOCH_NS + 450 * MS, EPOCH_NS + 600 * MS
+    motion = integrate_angular_velocities(
+        velocities, Rotation.from_quat(refined.quaternions_at(start_ns)), start_ns, end_ns
+    )
+    grown = continue_spline(refined, 6, order - 1, motion)
+    assert (grown.start_ns, grown.end_ns) == (EPOCH_NS, end_ns)
+    np.testing.assert_array_equal(grown.quaternions_xyzw[: 6 + order - 1], refined.quaternions_xyzw[: 6 + order - 1])
     times = np.arange(0, 601) * MS
     error = angle_between(Rotation.from_quat(grown.quaternions_at(EPOCH_NS + times)), curved(times)[0])
     assert np.degrees(error.max()) < (0.3 if order == 2 else 0.02)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 4])
+def test_an_error_of_the_last_control_rotations_does_not_grow_while_a_spline_is_continued(stride):
+    """The camera stands still; a wrong control rotation at the end of the spline fades out in those that follow."""
+    still = AngularVelocities(EPOCH_NS + np.arange(0, 10_000, 10) * MS, np.zeros((1000, 3)))
+    controls = Rotation.from_rotvec(np.outer([0] * 10 + [1e-3], [1, 0, 0])).as_quat()
+    spline = RotationSpline(4, EPOCH_NS, STEP_NS, controls)
+    for _ in range(20):
+        known_ns = spline.end_ns - STEP_NS
+        turn = Rotation.from_quat(spline.quaternions_at(known_ns))
+        motion = integrate_angular_velocities(still, turn, known_ns, spline.end_ns + stride * STEP_NS)
+        spline = continue_spline(spline, len(spline) - 7 + stride, 2, motion)
+    steps = Rotation.from_quat(spline.quaternions_xyzw)
+    rates = (steps[:-1].inv() * steps[1:]).magnitude()
+    assert rates[9:].max() < 1e-3
+    assert rates[-10:].max() < 1e-6
 
 
 def test_fits_that_cannot_be_are_refused():
