@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import CalibrationError, RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.io.calibration import distortion_model, read_sensor_size
-from cmaxslam_fbp.io.recording import Recording, RecordingOptions
-from cmaxslam_fbp.io.ros_bag import RosBag
+from cmaxslam_fbp.io.calibration import distortion_model
+from cmaxslam_fbp.io.recording import Recording
+from cmaxslam_fbp.io.ros_bag import RosBag, is_ros1_bag
 from cmaxslam_fbp.io.ros_messages import EVENT_ARRAY_TYPES
+from cmaxslam_fbp.io.writing import SinkType
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
@@ -31,12 +32,31 @@ _EVENTS_PER_CHUNK = 100_000  # small messages are joined up to this many events
 class BagRecording(Recording):
     """A ROS 1 or ROS 2 bag with an `EventArray` topic."""
 
-    def __init__(self, path: Path, options: RecordingOptions) -> None:
-        self.path = path
-        self.options = options
+    description: ClassVar[str] = "a ROS 1 bag, a ROS 2 bag (its folder, .db3 or .mcap)"
+    endings: ClassVar[tuple[str, ...]] = (".db3", ".mcap")
+    folder_file: ClassVar[str] = "metadata.yaml"
+
+    @classmethod
+    def recognises(cls, path: Path) -> bool:
+        """Tell a ROS 1 bag by how it starts, whatever its name; a ROS 2 bag by its name."""
+        return super().recognises(path) or is_ros1_bag(path)
+
+    @classmethod
+    def sinks(cls) -> dict[str, SinkType]:
+        """Return what writes this format: ROS 1 bags only."""
+        from cmaxslam_fbp.io.bag_sink import BagSink
+
+        return {".bag": BagSink}
+
+    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
+        super().__init__(path, options)
+        self._poses_topic = options.poses_topic if options else None
+        self._imu_topic = options.imu_topic if options else None
         with RosBag(path) as bag:
             self._topics = bag.topics
-        self.events_topic = self._choose("event", EVENT_ARRAY_TYPES, options.events_topic, "--events-topic")
+        self.events_topic = self._choose(
+            "event", EVENT_ARRAY_TYPES, options.events_topic if options else None, "--events-topic"
+        )
 
     def _choose(self, what: str, types: tuple[str, ...], wanted: str | None, flag: str) -> str:
         """Return the topic of one of the types: the wanted one, or the only one."""
@@ -70,11 +90,8 @@ class BagRecording(Recording):
     def _type(self, name: str) -> str:
         return next(topic.message_type for topic in self._topics if topic.name == name)
 
-    @cached_property
-    def sensor_size(self) -> SensorSize:
-        """The size that the user gave, else that of the event messages, of camera_info, or of the calibration."""
-        if self.options.sensor_size is not None:
-            return self.options.sensor_size
+    def _own_sensor_size(self) -> SensorSize | None:
+        """Return the size of the event messages, else that of camera_info."""
         with RosBag(self.path) as bag:
             for _, data in bag.messages(self.events_topic):
                 size, _ = bag.parse_events(data)
@@ -84,11 +101,7 @@ class BagRecording(Recording):
         info = self._camera_info()
         if info is not None and min(info.width, info.height) > 0:
             return SensorSize(info.width, info.height)
-        if self.options.calibration is not None and (named := read_sensor_size(self.options.calibration)):
-            return named
-        raise RecordingError(
-            f"{self.path} does not tell the sensor's size in its messages: give it with --sensor-size WIDTHxHEIGHT"
-        )
+        return None
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
         with RosBag(self.path) as bag:
@@ -144,7 +157,7 @@ class BagRecording(Recording):
         return Camera(*self.sensor_size, K[0, 0], K[1, 1], K[0, 2], K[1, 2], distortion, model)
 
     def _poses(self) -> RotationTrajectory | None:
-        topic = self._only("pose", POSE_TYPES, self.options.poses_topic, "--poses-topic")
+        topic = self._only("pose", POSE_TYPES, self._poses_topic, "--poses-topic")
         if topic is None:
             return None
         stamps, rows = [], []
@@ -166,7 +179,7 @@ class BagRecording(Recording):
         return RotationTrajectory(t_ns, table[:, 3:], table[:, :3])
 
     def _imu(self) -> ImuSamples | None:
-        topic = self._only("IMU", IMU_TYPES, self.options.imu_topic, "--imu-topic")
+        topic = self._only("IMU", IMU_TYPES, self._imu_topic, "--imu-topic")
         if topic is None:
             return None
         stamps, rows = [], []

@@ -22,7 +22,7 @@ _COLUMNS = (("t_ns", np.int64), ("x", np.uint16), ("y", np.uint16), ("p", np.uin
 class NpzSink:
     """Columns are collected in temporary files beside the archive and put into it at the end."""
 
-    def __init__(self, source: EventSource, path: Path) -> None:
+    def __init__(self, source: EventSource, path: Path, compression: str = "none") -> None:
         self._source = source
         self._path = path
         self._count = 0

@@ -34,7 +34,7 @@ def small_files(source: EventSource) -> dict[str, str]:
 class FolderTextSink:
     """A folder of text files."""
 
-    def __init__(self, source: EventSource, path: Path) -> None:
+    def __init__(self, source: EventSource, path: Path, compression: str = "none") -> None:
         self._source = source
         self._path = path
         self._events: IO[bytes]
@@ -60,7 +60,7 @@ class FolderTextSink:
 class ZipTextSink:
     """A zip archive of text files."""
 
-    def __init__(self, source: EventSource, path: Path) -> None:
+    def __init__(self, source: EventSource, path: Path, compression: str = "none") -> None:
         self._source = source
         self._path = path
         self._archive: zipfile.ZipFile

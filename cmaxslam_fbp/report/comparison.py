@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cmaxslam_fbp.errors import OutputError
-from cmaxslam_fbp.io.run_folder import RunFolder
+from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.report.page import data_uri, fill_template, read_resource
 from cmaxslam_fbp.report.plots import Curve, Panel, plot_bars, plot_panels
 from cmaxslam_fbp.report.run_files import RunFiles
@@ -87,7 +87,7 @@ def comparison_table(runs: Mapping[str, RunFiles]) -> Table:
     return table
 
 
-def write_comparison(runs: Mapping[str, RunFiles], folder: RunFolder) -> list[Path]:
+def write_comparison(runs: Mapping[str, RunFiles], folder: Path) -> list[Path]:
     """Write `errors.png`, `speed.png`, `errors_over_time.png` and `compare.html`; return their paths."""
     table = figures(runs)
     plots = {"speed.png": plot_bars({label: table[label] for label in _SPEED})}
@@ -100,8 +100,8 @@ def write_comparison(runs: Mapping[str, RunFiles], folder: RunFolder) -> list[Pa
     ]
     if curves:
         plots["errors_over_time.png"] = plot_panels([Panel("absolute error [deg]", curves, from_zero=True)])
-    written = [folder.write_bytes(name, data) for name, data in plots.items()]
-    return [*written, folder.write_text(PAGE, _page(runs, table, plots))]
+    written = [write_file(folder / name, data) for name, data in plots.items()]
+    return [*written, write_file(folder / PAGE, _page(runs, table, plots))]
 
 
 def _page(runs: Mapping[str, RunFiles], table: dict[str, dict[str, float | None]], plots: Mapping[str, bytes]) -> str:
