@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,11 +13,12 @@ from cmaxslam_fbp.errors import CalibrationError, RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.io.bag_sink import write_bag
 from cmaxslam_fbp.io.calibration import distortion_model
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.ros_bag import RosBag, is_ros1_bag
 from cmaxslam_fbp.io.ros_messages import EVENT_ARRAY_TYPES
-from cmaxslam_fbp.io.writing import SinkType
+from cmaxslam_fbp.io.writing import Sink
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
@@ -35,18 +36,12 @@ class BagRecording(Recording):
     description: ClassVar[str] = "a ROS 1 bag, a ROS 2 bag (its folder, .db3 or .mcap)"
     endings: ClassVar[tuple[str, ...]] = (".db3", ".mcap")
     folder_file: ClassVar[str] = "metadata.yaml"
+    sinks: ClassVar[Mapping[str, Sink]] = {".bag": write_bag}  # of ROS 1
 
     @classmethod
     def recognises(cls, path: Path) -> bool:
         """Tell a ROS 1 bag by how it starts, whatever its name; a ROS 2 bag by its name."""
         return super().recognises(path) or is_ros1_bag(path)
-
-    @classmethod
-    def sinks(cls) -> dict[str, SinkType]:
-        """Return what writes this format: ROS 1 bags only."""
-        from cmaxslam_fbp.io.bag_sink import BagSink
-
-        return {".bag": BagSink}
 
     def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
         super().__init__(path, options)

@@ -9,9 +9,12 @@ nanoseconds where it is missing). Optional: `width` and `height`; `intrinsics` (
 
 from __future__ import annotations
 
+import io
+import shutil
+import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -20,18 +23,69 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
-from cmaxslam_fbp.events import SensorSize
+from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.from_arrays import events_from_arrays, require_columns
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.calibration import distortion_model
 from cmaxslam_fbp.io.recording import Recording
-from cmaxslam_fbp.io.writing import SinkType
+from cmaxslam_fbp.io.writing import EventSource, Sink, WriteEvents
 from cmaxslam_fbp.io.zip_members import zip_members
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 _EVENTS_PER_CHUNK = 500_000
+_COLUMNS = {"t_ns": np.int64, "x": np.uint16, "y": np.uint16, "p": np.uint8}
+
+
+@contextmanager
+def write_npz(source: EventSource, path: Path, compression: str) -> Iterator[WriteEvents]:
+    """Make an archive without holding it in memory: columns wait in temporary files until all are there."""
+    with ExitStack() as stack:
+        columns = {name: stack.enter_context(tempfile.TemporaryFile(dir=path.parent)) for name in _COLUMNS}
+
+        def write(events: Events) -> None:
+            for name, column in columns.items():
+                column.write(np.ascontiguousarray(getattr(events, name)).data)
+
+        yield write
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+            for name, column in columns.items():
+                dtype, size = np.dtype(_COLUMNS[name]), column.tell()
+                column.seek(0)
+                with archive.open(_member(name), "w", force_zip64=True) as member:
+                    header = {"descr": dtype.str, "fortran_order": False, "shape": (size // dtype.itemsize,)}
+                    np.lib.format.write_array_header_1_0(member, header)
+                    shutil.copyfileobj(column, member, 1 << 20)
+            for name, array in _small_arrays(source).items():
+                buffer = io.BytesIO()
+                np.lib.format.write_array(buffer, np.asanyarray(array), allow_pickle=False)
+                archive.writestr(_member(name), buffer.getvalue())
+
+
+def _small_arrays(source: EventSource) -> dict[str, npt.NDArray[Any] | int | str]:
+    size, camera = source.sensor_size, source.camera
+    poses, imu = source.ground_truth, source.imu
+    arrays: dict[str, Any] = {"width": size.width, "height": size.height}
+    if camera is not None:
+        arrays["intrinsics"] = np.array([camera.fx, camera.fy, camera.cx, camera.cy])
+        arrays["distortion"] = np.array(camera.distortion)
+        arrays["distortion_model"] = camera.distortion_model
+    if poses is not None:
+        arrays["groundtruth_t_ns"] = poses.t_ns
+        arrays["groundtruth_xyzw"] = poses.quaternions_xyzw
+        if poses.positions_m is not None:
+            arrays["groundtruth_positions_m"] = poses.positions_m
+    if imu is not None:
+        arrays["imu_t_ns"] = imu.t_ns
+        arrays["imu_angular_velocity_rad_s"] = imu.angular_velocity_rad_s
+        arrays["imu_linear_acceleration_m_s2"] = imu.linear_acceleration_m_s2
+    return arrays
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    """Name a member, with a fixed date: the same arrays give the same bytes."""
+    return zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
 
 
 class NpzRecording(Recording):
@@ -39,19 +93,13 @@ class NpzRecording(Recording):
 
     description: ClassVar[str] = "an .npz archive"
     endings: ClassVar[tuple[str, ...]] = (".npz",)
+    sinks: ClassVar[Mapping[str, Sink]] = {".npz": write_npz}
     size_advice: ClassVar[str] = "add the numbers 'width' and 'height' to it, or give --sensor-size WIDTHxHEIGHT"
 
     @classmethod
     def recognises(cls, path: Path) -> bool:
         """Tell an archive of arrays by its ending, or by an array of columns in it."""
         return super().recognises(path) or "x.npy" in zip_members(path)
-
-    @classmethod
-    def sinks(cls) -> dict[str, SinkType]:
-        """Return what writes this format."""
-        from cmaxslam_fbp.io.npz_sink import NpzSink
-
-        return {".npz": NpzSink}
 
     def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
         super().__init__(path, options)

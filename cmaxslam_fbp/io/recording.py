@@ -18,7 +18,7 @@ from cmaxslam_fbp.events.sensor import drop_outside
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.calibration import read_calibration, read_sensor_size
 from cmaxslam_fbp.io.digest import digest
-from cmaxslam_fbp.io.writing import SinkType, write_recording
+from cmaxslam_fbp.io.writing import Sink, write_recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
@@ -57,6 +57,8 @@ class Recording(ABC):
         Names of its files end so.
     folder_file : str
         A folder of this format has this file; empty where it is never a folder.
+    sinks : mapping of str to Sink
+        What writes this format, by the ending of the path ("" for a folder); nothing where it is only read.
     size_advice : str
         What to do where the sensor's size is not known.
     """
@@ -64,6 +66,7 @@ class Recording(ABC):
     description: ClassVar[str]
     endings: ClassVar[tuple[str, ...]] = ()
     folder_file: ClassVar[str] = ""
+    sinks: ClassVar[Mapping[str, Sink]] = {}
     size_advice: ClassVar[str] = "give it with --sensor-size WIDTHxHEIGHT"
 
     def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
@@ -78,11 +81,6 @@ class Recording(ABC):
         if path.is_dir():
             return bool(cls.folder_file) and (path / cls.folder_file).is_file()
         return path.suffix in cls.endings
-
-    @classmethod
-    def sinks(cls) -> Mapping[str, SinkType]:
-        """Return what writes this format, by the ending of the path ("" for a folder); nothing if it is only read."""
-        return {}
 
     @staticmethod
     def from_events(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol
 
 from cmaxslam_fbp.choices import FORMATS
@@ -38,22 +38,10 @@ class EventSource(Protocol):
         """The inertial measurements, if there are any."""
 
 
-class Sink(Protocol):
-    """A file in the making. Leaving it writes what remains: the file is then complete."""
-
-    def __enter__(self) -> Sink:
-        """Start."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Finish the file."""
-
-    def write(self, events: Events) -> None:
-        """Append events."""
-
-
-SinkType = Callable[[EventSource, Path, str], Sink]  # what is written, where, and the compression that is wanted
+WriteEvents = Callable[[Events], object]
+# Makes a file of a source at a path, with the compression that is wanted: a context that gives the function to append
+# events with. Leaving it writes what remains.
+Sink = Callable[[EventSource, Path, str], AbstractContextManager[WriteEvents]]
 
 
 @dataclass(frozen=True)
@@ -86,10 +74,10 @@ def write_recording(
     count = 0
     interrupted = False
     with in_the_making(path) as temporary:
-        with sinks[path.suffix](source, temporary, compression) as sink:
+        with sinks[path.suffix](source, temporary, compression) as write:
             try:
                 for events in chunks:
-                    sink.write(events)
+                    write(events)
                     count += len(events)
                     if progress is not None:
                         progress(events)
@@ -106,5 +94,5 @@ def writable_endings() -> str:
     return f"{', '.join(endings)} or none (a folder)"
 
 
-def _sinks() -> dict[str, SinkType]:
-    return {ending: sink for name in FORMATS.names() for ending, sink in FORMATS[name].sinks().items()}
+def _sinks() -> dict[str, Sink]:
+    return {ending: sink for name in FORMATS.names() for ending, sink in FORMATS[name].sinks.items()}
