@@ -23,7 +23,7 @@ def require_columns(columns: Mapping[str, tuple[tuple[int, ...], np.dtype]], sou
             raise RecordingError(f"{source}/{name} is {dtype} of shape {shape}; it must be a list of numbers")
     lengths = {name: shape[0] for name, (shape, _) in columns.items()}
     if len(set(lengths.values())) != 1:
-        raise RecordingError(f"the arrays of {source} differ in length: {lengths}")
+        raise RecordingError(f"{source}: the columns differ in length: {lengths}")
     return next(iter(lengths.values()))
 
 
