@@ -19,8 +19,7 @@ from cmaxslam_fbp.cli.options import (
     RecordingPath,
     SensorSizeText,
     Start,
-    open_configured,
-    recording_flags,
+    open_given,
 )
 
 
@@ -53,13 +52,10 @@ def convert(
 ) -> None:
     """Rewrite a recording, or a range of it, in another format."""
     from cmaxslam_fbp.cli.progress import event_progress
-    from cmaxslam_fbp.config import load_config
     from cmaxslam_fbp.io.writing import write_recording
 
-    flags = recording_flags(
-        events_topic=events_topic, poses_topic=poses_topic, calibration=calibration, sensor_size=sensor_size
-    )
-    recording = open_configured(path, load_config(config or (), assignments or (), flags))
+    flags = {"events_topic": events_topic, "poses_topic": poses_topic, "calibration": calibration}
+    recording = open_given(path, config, assignments, **flags, sensor_size=sensor_size)
     stream = recording.chunks(start, duration)
     with event_progress("converting", quiet=quiet, total_s=duration) as progress:
         written = write_recording(

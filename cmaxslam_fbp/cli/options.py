@@ -97,6 +97,13 @@ def recording_flags(
     }
 
 
+def open_given(path: Path, config: list[str] | None, assignments: list[str] | None, **flags: Any) -> Recording:
+    """Open a recording with what the configuration and the flags of `recording_flags` say about it."""
+    from cmaxslam_fbp.config import load_config
+
+    return open_configured(path, load_config(config or (), assignments or (), recording_flags(**flags)))
+
+
 def open_configured(path: Path, config: Config) -> Recording:
     """Open a recording with what the configuration says about it."""
     from cmaxslam_fbp.io import open_recording

@@ -52,7 +52,7 @@ class Events:
     def from_arrays(
         t: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike, p: npt.ArrayLike, *, time_unit: str | None = None
     ) -> Events:
-        """Return the events of columns (N,) of any number type, checked; in the order given.
+        """Return the events of columns (N,) of any number type, in the order given; a wrong value is an error.
 
         Parameters
         ----------

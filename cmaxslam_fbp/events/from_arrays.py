@@ -37,16 +37,9 @@ def events_from_arrays(
     source: str,
     first: int = 0,
 ) -> Events:
-    """Return the events of columns (N,), in the order given; a value that cannot be right is a `RecordingError`.
+    """Return the events of columns as `Events.from_arrays` describes them; what cannot be right is a `RecordingError`.
 
-    Parameters
-    ----------
-    t : times in the unit, whole or not
-    x, y : whole numbers of pixels
-    p : 1 or True for brighter; 0, False or -1 for darker
-    time_unit : s, ms, us or ns; None for seconds where times are floating-point numbers, nanoseconds where they are not
-    source : names the arrays in errors
-    first : number of the first of these events among all of the source, for errors
+    `source` names the arrays in errors; `first` is the number of the first of these events among all of the source.
     """
     require_columns({name: (a.shape, a.dtype) for name, a in (("t", t), ("x", x), ("y", y), ("p", p))}, source)
     unit = time_unit or ("s" if t.dtype.kind == "f" else "ns")

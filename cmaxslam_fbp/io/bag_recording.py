@@ -45,13 +45,9 @@ class BagRecording(Recording):
 
     def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
         super().__init__(path, options)
-        self._poses_topic = options.poses_topic if options else None
-        self._imu_topic = options.imu_topic if options else None
         with RosBag(path) as bag:
             self._topics = bag.topics
-        self.events_topic = self._choose(
-            "event", EVENT_ARRAY_TYPES, options.events_topic if options else None, "--events-topic"
-        )
+        self.events_topic = self._choose("event", EVENT_ARRAY_TYPES, self.options.events_topic, "--events-topic")
 
     def _choose(self, what: str, types: tuple[str, ...], wanted: str | None, flag: str) -> str:
         """Return the topic of one of the types: the wanted one, or the only one."""
@@ -152,7 +148,7 @@ class BagRecording(Recording):
         return Camera(*self.sensor_size, K[0, 0], K[1, 1], K[0, 2], K[1, 2], distortion, model)
 
     def _poses(self) -> RotationTrajectory | None:
-        topic = self._only("pose", POSE_TYPES, self._poses_topic, "--poses-topic")
+        topic = self._only("pose", POSE_TYPES, self.options.poses_topic, "--poses-topic")
         if topic is None:
             return None
         stamps, rows = [], []
@@ -174,7 +170,7 @@ class BagRecording(Recording):
         return RotationTrajectory(t_ns, table[:, 3:], table[:, :3])
 
     def _imu(self) -> ImuSamples | None:
-        topic = self._only("IMU", IMU_TYPES, self._imu_topic, "--imu-topic")
+        topic = self._only("IMU", IMU_TYPES, self.options.imu_topic, "--imu-topic")
         if topic is None:
             return None
         stamps, rows = [], []

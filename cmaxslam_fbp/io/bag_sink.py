@@ -42,8 +42,7 @@ class _Messages:
         self._source = source
         self._writer = writer
         self._sequence = 0
-        self._imu_done = 0
-        self._poses_done = 0
+        self._done = {IMU_TOPIC: 0, POSES_TOPIC: 0}
 
     def write(self, events: Events) -> None:
         """Append events, as messages of ten milliseconds each, and what else happened until their end."""
@@ -65,17 +64,15 @@ class _Messages:
 
     def write_reference_until(self, end_ns: int) -> None:
         """Write the IMU samples and poses up to a time."""
-        imu, poses = self._source.imu, self._source.ground_truth
-        if imu is not None:
-            last = int(np.searchsorted(imu.t_ns, end_ns, side="right"))
-            for i in range(self._imu_done, last):
-                self._writer.write(IMU_TOPIC, "sensor_msgs/msg/Imu", int(imu.t_ns[i]), self._imu(i))
-            self._imu_done = max(self._imu_done, last)
-        if poses is not None:
-            last = int(np.searchsorted(poses.t_ns, end_ns, side="right"))
-            for i in range(self._poses_done, last):
-                self._writer.write(POSES_TOPIC, "geometry_msgs/msg/PoseStamped", int(poses.t_ns[i]), self._pose(i))
-            self._poses_done = max(self._poses_done, last)
+        for topic, kind, samples, message in (
+            (IMU_TOPIC, "sensor_msgs/msg/Imu", self._source.imu, self._imu),
+            (POSES_TOPIC, "geometry_msgs/msg/PoseStamped", self._source.ground_truth, self._pose),
+        ):
+            if samples is not None:
+                first, last = self._done[topic], int(np.searchsorted(samples.t_ns, end_ns, side="right"))
+                for i in range(first, last):
+                    self._writer.write(topic, kind, int(samples.t_ns[i]), message(i))
+                self._done[topic] = max(first, last)
 
     def _header(self, stamp_ns: int, sequence: int) -> Any:
         time = self._writer.type("builtin_interfaces/msg/Time")(*divmod(stamp_ns, NS_PER_S))

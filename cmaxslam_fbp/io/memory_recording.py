@@ -32,30 +32,15 @@ class MemoryRecording(Recording):
     ) -> None:
         super().__init__(Path(name))
         self._chunks = [events] if isinstance(events, Events) else list(events)
-        self._camera, self._ground_truth, self._imu_samples = camera, ground_truth, imu
-        if sensor_size is not None:
-            self._given_size = SensorSize(*sensor_size)
-            if camera is not None and (camera.width, camera.height) != self._given_size:
-                raise CalibrationError(
-                    f"the camera is one of {camera.width} x {camera.height} pixels, "
-                    f"but the events are said to be of a sensor of {self._given_size}"
-                )
+        self.camera, self.ground_truth, self.imu = camera, ground_truth, imu
+        size = sensor_size if camera is None else (camera.width, camera.height)
+        self.known_size = None if size is None else SensorSize(*size)
+        if sensor_size is not None and (given := SensorSize(*sensor_size)) != self.known_size:
+            raise CalibrationError(f"the camera is one of {self.known_size} pixels, but the sensor_size is {given}")
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
         for number, events in enumerate(self._chunks):
             yield Piece(events, f"chunk {number} of {self.path}")
-
-    def _own_sensor_size(self) -> SensorSize | None:
-        return None if self._camera is None else SensorSize(self._camera.width, self._camera.height)
-
-    def _own_calibration(self) -> Camera | None:
-        return self._camera
-
-    def _poses(self) -> RotationTrajectory | None:
-        return self._ground_truth
-
-    def _imu(self) -> ImuSamples | None:
-        return self._imu_samples
 
     def origin(self) -> tuple[str, str]:
         """Return the name, and the SHA-256 of the events."""

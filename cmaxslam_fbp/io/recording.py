@@ -71,9 +71,7 @@ class Recording(ABC):
 
     def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
         self.path = path
-        self._calibration_file = None if options is None else options.calibration
-        given = None if options is None else options.sensor_size
-        self._given_size = None if given is None else SensorSize(*given)
+        self.options = options or RecordingConfig()
 
     @classmethod
     def recognises(cls, path: Path) -> bool:
@@ -113,9 +111,9 @@ class Recording(ABC):
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
         """Yield the events as they lie in the file; those before `skip_before_ns` may be left out."""
 
-    @abstractmethod
     def _own_sensor_size(self) -> SensorSize | None:
         """Return the size that the recording itself tells, if any."""
+        return None
 
     def _own_calibration(self) -> Camera | None:
         """Return the calibration that the recording holds, if any."""
@@ -140,10 +138,9 @@ class Recording(ABC):
     @cached_property
     def known_size(self) -> SensorSize | None:
         """The sensor's size as the user says, else as the recording tells, else as the given calibration does."""
-        size = self._given_size or self._own_sensor_size()
-        if size is None and self._calibration_file is not None:
-            size = read_sensor_size(self._calibration_file)
-        return size
+        options = self.options
+        size = SensorSize(*options.sensor_size) if options.sensor_size else self._own_sensor_size()
+        return read_sensor_size(options.calibration) if size is None and options.calibration else size
 
     @property
     def sensor_size(self) -> SensorSize:
@@ -155,8 +152,8 @@ class Recording(ABC):
     @cached_property
     def camera(self) -> Camera | None:
         """The calibrated camera, or None: that of the given calibration first, else the recording's own."""
-        if self._calibration_file is not None:
-            return read_calibration(self._calibration_file, self.sensor_size)
+        if self.options.calibration is not None:
+            return read_calibration(self.options.calibration, self.sensor_size)
         return self._own_calibration()
 
     def require_camera(self) -> Camera:

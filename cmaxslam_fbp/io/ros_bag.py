@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cmaxslam_fbp.errors import CmaxSlamError, RecordingError
@@ -55,13 +54,7 @@ class RosBag:
     def __enter__(self) -> RosBag:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the bag's files."""
+    def __exit__(self, *_: object) -> None:
         self._reader.close()
 
     @contextmanager
@@ -148,9 +141,7 @@ class Ros1BagWriter:
     def __enter__(self) -> Ros1BagWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._writer.close()
 
     def type(self, message_type: str) -> Any:

@@ -14,7 +14,7 @@ from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import OutputError
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.io.atomic_files import in_the_making
-from cmaxslam_fbp.report.map_view import colour_map, draw_lines, outline_on_map
+from cmaxslam_fbp.report.map_view import colour_map, cut_at_sides, draw_lines, outline_on_map
 
 PATH_BGR, TEXT_BGR = (235, 99, 37), (70, 60, 50)
 _MOST_WIDTH = 1920  # what every player takes
@@ -66,8 +66,7 @@ class MapVideo:
             picture = np.asarray(cv2.resize(picture, self._size, interpolation=cv2.INTER_AREA), np.uint8)
         self._axes.append(R_wc[:, 2].copy())
         path = Equirectangular(width, height).project(np.array(self._axes))
-        cuts = np.flatnonzero(np.abs(np.diff(path[:, 0])) > width / 2) + 1
-        draw_lines(picture, [piece for piece in np.split(path, cuts) if len(piece) > 1], PATH_BGR, 1)
+        draw_lines(picture, cut_at_sides(path, width), PATH_BGR, 1)
         if self._border is not None:
             draw_lines(picture, outline_on_map(self._border, R_wc, width, height))
         place = 12, height - 14

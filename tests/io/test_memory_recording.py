@@ -18,7 +18,9 @@ def test_everything_that_is_given_is_there_in_every_pass(make_events, assert_sam
     poses = RotationTrajectory(np.array([0, 10]), np.array([[0.0, 0, 0, 1], [0, 0, 1, 0]]))
     imu = ImuSamples(np.array([5]), np.array([[1.0, 2, 3]]), np.array([[4.0, 5, 6]]))
     chunks = (events[first : first + 300] for first in range(0, 1000, 300))
-    recording = cmaxslam_fbp.Recording.from_events(chunks, camera=davis240c(), ground_truth=poses, imu=imu)
+    recording = cmaxslam_fbp.Recording.from_events(
+        chunks, camera=davis240c(), sensor_size=[240, 180], ground_truth=poses, imu=imu
+    )
     for _ in range(2):
         assert_same_events(Events.concatenate(recording.chunks()), events)
     assert recording.sensor_size == SensorSize(240, 180)
@@ -26,7 +28,7 @@ def test_everything_that_is_given_is_there_in_every_pass(make_events, assert_sam
     assert recording.ground_truth is poses
     assert recording.gyroscope.omega_rad_s.tolist() == [[1, 2, 3]]
     assert recording.start_ns == events.t_ns[0]
-    assert summarize(recording)[0].events == 1000
+    assert summarize(recording).events == 1000
 
 
 def test_disorder_is_sorted_and_events_outside_the_sensor_are_dropped():
@@ -49,7 +51,7 @@ def test_sizes_and_cameras_that_are_missing_or_disagree_are_one_line(make_events
         list(Recording.from_events(make_events(10)).chunks())
     with pytest.raises(CalibrationError, match="has no calibration"):
         Recording.from_events(make_events(10), sensor_size=(240, 180)).require_camera()
-    with pytest.raises(CalibrationError, match=r"one of 240 x 180 pixels, .* a sensor of 640 x 480"):
+    with pytest.raises(CalibrationError, match="one of 240 x 180 pixels, but the sensor_size is 640 x 480"):
         Recording.from_events(make_events(10), camera=davis240c(), sensor_size=(640, 480))
     with pytest.raises(RecordingError, match="has no events"):
         list(Recording.from_events([], camera=davis240c()).chunks())
