@@ -1,11 +1,11 @@
-"""Events from your own NumPy arrays: put them into an .npz archive with the calibration, and that is a recording."""
+"""Events from your own NumPy arrays: with the calibration they are a recording, without any file."""
 
 import argparse
 from pathlib import Path
 
 import numpy as np
 
-from cmaxslam_fbp import Slam, open_recording
+from cmaxslam_fbp import Camera, Events, Recording, Slam
 from cmaxslam_fbp.io.trajectory_files import write_trajectory
 
 
@@ -18,21 +18,12 @@ def main() -> None:
     options = parser.parse_args()
 
     t_s, x, y, p = np.load(options.events).T
-    archive = options.events.with_suffix(".npz")
-    np.savez(
-        archive,
-        t_ns=np.rint(1e9 * t_s).astype(np.int64),
-        x=x.astype(np.uint16),
-        y=y.astype(np.uint16),
-        p=p > 0,
-        width=options.size[0],
-        height=options.size[1],
-        intrinsics=options.intrinsics,
-        distortion=options.distortion,
-    )
-    result = Slam().run(open_recording(archive))
-    write_trajectory(options.events.with_suffix(".txt"), result.trajectory())
-    print(f"{archive} is a recording now; its trajectory is in {options.events.with_suffix('.txt')}")
+    (width, height), (fx, fy, cx, cy) = options.size, options.intrinsics
+    camera = Camera(width, height, fx, fy, cx, cy, tuple(options.distortion))
+    recording = Recording.from_events(Events.from_arrays(t_s, x, y, p), camera=camera, name=str(options.events))
+    trajectory = Slam().run(recording).trajectory()
+    write_trajectory(options.events.with_suffix(".txt"), trajectory)
+    print(f"{len(trajectory)} orientations are in {options.events.with_suffix('.txt')}")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from cmaxslam_fbp.cli.convert import convert
 from cmaxslam_fbp.cli.doctor import doctor
 from cmaxslam_fbp.cli.evaluate import evaluate
 from cmaxslam_fbp.cli.info import info
+from cmaxslam_fbp.cli.options import FormatsCommand
 from cmaxslam_fbp.cli.report import report
 from cmaxslam_fbp.cli.reproduce import reproduce
 from cmaxslam_fbp.cli.run import run
@@ -46,11 +47,11 @@ def root(
     """Rotational event-camera SLAM by contrast maximisation with functional backpropagation."""
 
 
-app.command()(run)
-app.command()(info)
-app.command()(convert)
-app.command()(simulate)
-app.command()(velocity)
+app.command(cls=FormatsCommand)(run)
+app.command(cls=FormatsCommand)(info)
+app.command(cls=FormatsCommand)(convert)
+app.command(cls=FormatsCommand)(simulate)
+app.command(cls=FormatsCommand)(velocity)
 app.command()(evaluate)
 app.command()(report)
 app.command()(view)

@@ -22,11 +22,11 @@ def compare(
     """Print errors and speed of several runs side by side, and plot them."""
     from rich.console import Console
 
-    from cmaxslam_fbp.io.run_folder import RunFolder
+    from cmaxslam_fbp.io.run_folder import create_run_folder
     from cmaxslam_fbp.report.comparison import comparison_table, figures, read_runs, write_comparison
 
     runs = read_runs(paths)
-    folder = None if out is None else RunFolder.create(out, overwrite=overwrite)
+    folder = None if out is None else create_run_folder(out, overwrite=overwrite)
     if as_json:
         typer.echo(json.dumps(figures(runs), indent=2, allow_nan=False))
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import Enum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,11 +15,11 @@ from cmaxslam_fbp.cli.options import (
     EventsTopic,
     PosesTopic,
     Quiet,
+    RecordingOut,
     RecordingPath,
     SensorSizeText,
     Start,
-    open_configured,
-    recording_flags,
+    open_given,
 )
 
 
@@ -38,10 +37,7 @@ BagCompression = Annotated[Compression, typer.Option("--compression", help="Comp
 
 def convert(
     path: RecordingPath,
-    out: Annotated[
-        Path,
-        typer.Argument(metavar="OUT", help="Ends in .bag (ROS 1), .npz, .zip (ECD text) or nothing (ECD text folder)."),
-    ],
+    out: RecordingOut,
     config: ConfigNames = None,
     assignments: Assignments = None,
     events_topic: EventsTopic = None,
@@ -54,15 +50,12 @@ def convert(
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Rewrite a recording, or a range of it, as a ROS 1 bag, ECD text or a NumPy archive."""
+    """Rewrite a recording, or a range of it, in another format."""
     from cmaxslam_fbp.cli.progress import event_progress
-    from cmaxslam_fbp.config import load_config
     from cmaxslam_fbp.io.writing import write_recording
 
-    flags = recording_flags(
-        events_topic=events_topic, poses_topic=poses_topic, calibration=calibration, sensor_size=sensor_size
-    )
-    recording = open_configured(path, load_config(config or (), assignments or (), flags))
+    flags = {"events_topic": events_topic, "poses_topic": poses_topic, "calibration": calibration}
+    recording = open_given(path, config, assignments, **flags, sensor_size=sensor_size)
     stream = recording.chunks(start, duration)
     with event_progress("converting", quiet=quiet, total_s=duration) as progress:
         written = write_recording(

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cmaxslam_fbp.cli.options import Assignments, ConfigNames, Json, PosesTopic, open_configured, recording_flags
+from cmaxslam_fbp.cli.options import Assignments, ConfigNames, Json, PosesTopic, open_given
 
 
 def evaluate(
@@ -27,7 +27,6 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Print absolute and relative errors of a trajectory, and those of its angular velocity."""
-    from cmaxslam_fbp.config import load_config
     from cmaxslam_fbp.errors import TrajectoryError
     from cmaxslam_fbp.evaluation import evaluate as evaluate_trajectory
     from cmaxslam_fbp.evaluation import evaluation_table
@@ -37,8 +36,7 @@ def evaluate(
     if ground_truth.suffix in {".txt", ".tum"} and not ground_truth.is_dir():
         poses = read_trajectory(ground_truth)
     else:
-        flags = recording_flags(poses_topic=poses_topic)
-        recording = open_configured(ground_truth, load_config(config or (), assignments or (), flags))
+        recording = open_given(ground_truth, config, assignments, poses_topic=poses_topic)
         if recording.ground_truth is None:
             raise TrajectoryError(f"{ground_truth} has no reference poses; give a TUM file as GT instead")
         poses, gyroscope, origin_ns = recording.ground_truth, recording.gyroscope, recording.start_ns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import typer
@@ -19,8 +20,7 @@ from cmaxslam_fbp.cli.options import (
     RecordingPath,
     SensorSizeText,
     Start,
-    open_configured,
-    recording_flags,
+    open_given,
 )
 
 if TYPE_CHECKING:
@@ -42,20 +42,17 @@ def info(
 ) -> None:
     """Print what a recording contains: topics, sensor, events, rates, calibration, ground truth."""
     from cmaxslam_fbp.cli.progress import event_progress
-    from cmaxslam_fbp.config import load_config
     from cmaxslam_fbp.io.summary import summarize
 
-    flags = recording_flags(
-        events_topic=events_topic, poses_topic=poses_topic, calibration=calibration, sensor_size=sensor_size
-    )
-    recording = open_configured(path, load_config(config or (), assignments or (), flags))
+    flags = {"events_topic": events_topic, "poses_topic": poses_topic, "calibration": calibration}
+    recording = open_given(path, config, assignments, **flags, sensor_size=sensor_size)
     with event_progress("reading", quiet=quiet, total_s=duration) as progress:
-        summary, defects = summarize(recording, start, duration, progress)
+        summary = summarize(recording, start, duration, progress)
     if as_json:
-        typer.echo(json.dumps(summary.to_dict(), indent=2))
+        typer.echo(json.dumps(asdict(summary), indent=2))
     else:
         _print(summary)
-    for line in defects.describe():
+    for line in summary.defects.describe():
         typer.echo(f"warning: {line}", err=True)
 
 
@@ -79,8 +76,9 @@ def _print(summary: Summary) -> None:
         table.add_row("calibration", "none (give one with --calib)")
     else:
         camera = summary.calibration
-        table.add_row("calibration", " ".join(f"{name} {camera[name]:.3f}" for name in ("fx", "fy", "cx", "cy")))
-        table.add_row("", f"{camera['distortion_model']} " + " ".join(f"{c:g}" for c in camera["distortion"]))
+        intrinsics = f"fx {camera.fx:.3f} fy {camera.fy:.3f} cx {camera.cx:.3f} cy {camera.cy:.3f}"
+        table.add_row("calibration", intrinsics)
+        table.add_row("", f"{camera.distortion_model} " + " ".join(f"{c:g}" for c in camera.distortion))
     if summary.ground_truth_poses:
         poses = f"{summary.ground_truth_poses:,} poses over {summary.ground_truth_duration_s:.3f} s"
     else:

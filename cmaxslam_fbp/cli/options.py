@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 if TYPE_CHECKING:
     from cmaxslam_fbp.config import Config
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
 
 _INPUT = "Input"
 
-RecordingPath = Annotated[
-    Path, typer.Argument(metavar="PATH", help="ROS 1 or 2 bag, ECD text folder or .zip, or .npz archive.")
+RecordingPath = Annotated[Path, typer.Argument(metavar="PATH", help="The recording: {readable}.")]
+RecordingOut = Annotated[
+    Path, typer.Argument(metavar="OUT", help="The recording to write, in the format of its ending: {writable}.")
 ]
 ConfigNames = Annotated[
     list[str] | None,
@@ -44,6 +46,21 @@ Duration = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars, only results and errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+class FormatsCommand(TyperCommand):
+    """A command whose help names the formats: they are imported only when it is shown."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with the formats that can be read and written."""
+        from cmaxslam_fbp.io.opening import readable_formats
+        from cmaxslam_fbp.io.writing import writable_endings
+
+        for parameter in self.params:
+            words = getattr(parameter, "help", None) or ""
+            words = words.replace("{readable}", readable_formats()).replace("{writable}", writable_endings())
+            parameter.help = words  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
 
 
 def _parse_size(text: str) -> str:
@@ -78,6 +95,13 @@ def recording_flags(
         "recording.calibration": calibration,
         "recording.sensor_size": None if sensor_size is None else tuple(map(int, sensor_size.split("x"))),
     }
+
+
+def open_given(path: Path, config: list[str] | None, assignments: list[str] | None, **flags: Any) -> Recording:
+    """Open a recording with what the configuration and the flags of `recording_flags` say about it."""
+    from cmaxslam_fbp.config import load_config
+
+    return open_configured(path, load_config(config or (), assignments or (), recording_flags(**flags)))
 
 
 def open_configured(path: Path, config: Config) -> Recording:

@@ -73,7 +73,7 @@ def run(
     """
     from cmaxslam_fbp.cli.progress import slam_progress
     from cmaxslam_fbp.config import load_config
-    from cmaxslam_fbp.io.run_folder import RunFolder
+    from cmaxslam_fbp.io.run_folder import create_run_folder, default_run_folder
     from cmaxslam_fbp.pipeline import Slam
     from cmaxslam_fbp.pipeline.output import write_result
     from cmaxslam_fbp.pipeline.warm_up import warm_up
@@ -88,7 +88,7 @@ def run(
     resolved = load_config(config or (), assignments or (), flags)
     recording = open_configured(path, resolved)
     recording.require_camera()
-    folder = RunFolder.create(out or RunFolder.default_path(path), overwrite=overwrite)
+    folder = create_run_folder(out or default_run_folder(path), overwrite=overwrite)
     compile_s = warm_up(resolved, recording.require_camera())
     if compile_s > 3 and not quiet:
         typer.echo(f"compiled the kernels in {compile_s:.0f} s; they are kept for the next run", err=True)
@@ -101,9 +101,9 @@ def run(
     for warning in result.warnings:
         typer.echo(f"warning: {warning}", err=True)
     if not quiet:
-        _print(result, folder.path)
+        _print(result, folder)
     if result.interrupted:
-        typer.echo(f"interrupted: what there was by then is in {folder.path}", err=True)
+        typer.echo(f"interrupted: what there was by then is in {folder}", err=True)
         raise typer.Exit(130)
 
 

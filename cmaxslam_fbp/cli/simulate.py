@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from cmaxslam_fbp.cli.convert import BagCompression, Compression, Overwrite
-from cmaxslam_fbp.cli.options import Quiet
+from cmaxslam_fbp.cli.options import Quiet, RecordingOut
 from cmaxslam_fbp.errors import SimulationError
 
 _MOTION, _SENSOR = "Motion", "Sensor"
@@ -30,10 +30,7 @@ class MotionName(str, Enum):
 
 
 def simulate(
-    out: Annotated[
-        Path,
-        typer.Argument(metavar="OUT", help="Ends in .bag (ROS 1), .npz, .zip (ECD text) or nothing (ECD text folder)."),
-    ],
+    out: RecordingOut,
     scene: Annotated[
         str, typer.Option(help="shapes, boxes, poster, or an image (equirectangular for a rotation).")
     ] = "boxes",

@@ -49,6 +49,24 @@ class Events:
         return Events(np.empty(0, np.int64), np.empty(0, np.uint16), np.empty(0, np.uint16), np.empty(0, np.uint8))
 
     @staticmethod
+    def from_arrays(
+        t: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike, p: npt.ArrayLike, *, time_unit: str | None = None
+    ) -> Events:
+        """Return the events of columns (N,) of any number type, in the order given; a wrong value is an error.
+
+        Parameters
+        ----------
+        t : times: floating-point seconds or integer nanoseconds, unless `time_unit` (s, ms, us or ns) says otherwise
+        x, y : pixel column and row
+        p : polarity: 1 or True for brighter; 0, False or -1 for darker
+        time_unit : unit of the times
+        """
+        from cmaxslam_fbp.events.from_arrays import events_from_arrays
+
+        columns = (np.asarray(column) for column in (t, x, y, p))
+        return events_from_arrays(*columns, time_unit=time_unit, source="the arrays")
+
+    @staticmethod
     def concatenate(pieces: Iterable[Events]) -> Events:
         """Join pieces in the order given."""
         pieces = list(pieces)

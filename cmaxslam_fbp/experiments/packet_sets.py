@@ -17,11 +17,12 @@ from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.packets import Packet, packets_by_count
 from cmaxslam_fbp.experiments.methods import EVENTS_PER_PACKET
-from cmaxslam_fbp.experiments.rows import Row, Values, write_file
+from cmaxslam_fbp.experiments.rows import Row, Values
 from cmaxslam_fbp.experiments.sequences import StudySequence, open_sequence
 from cmaxslam_fbp.frontend import VelocityEstimator
 from cmaxslam_fbp.frontend.linear_velocity import camera_velocities
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.io.recording import Recording
 
 RANGE_S = 30.0  # of the sequence: its first half a minute, as in the paper's study of the SLAM
@@ -82,7 +83,8 @@ def extract(settings: Mapping[str, Any], out: Path) -> Values:
     references = wanted(t_ns)
     parts = (settings["sequence"], settings["identity"][:12], settings["model"], settings["packets"], settings["block"])
     name = f"sequences/{'-'.join(map(str, parts))}.npz"
-    write_file(out / name, _pack(recording.require_camera(), kept, np.array(numbers), references, np.array(starts)))
+    packed = _pack(recording.require_camera(), kept, np.array(numbers), references, np.array(starts))
+    write_file(out / name, packed, make_folder=True)
     durations_ms = [1e-6 * float(packet.events.t_ns[-1] - packet.events.t_ns[0]) for packet in kept]
     return {
         "files": [name],

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cmaxslam_fbp import __version__
-from cmaxslam_fbp.errors import OutputError
+from cmaxslam_fbp.experiments.sources import source_digest
+from cmaxslam_fbp.io.atomic_files import write_file
 
 Values = dict[str, Any]  # what JSON can hold
 Work = Callable[[Mapping[str, Any], Path], Values]
@@ -46,11 +46,11 @@ class Row:
 
     @property
     def key(self) -> str:
-        """A digest of the work, its settings and the version of this package."""
+        """A digest of the work, its settings and the sources that it uses."""
         described = {
             "work": f"{self.work.__module__}.{self.work.__qualname__}",
             "settings": dict(self.settings),
-            "version": __version__,
+            "sources": source_digest(Path(inspect.getfile(self.work))),
         }
         text = json.dumps(described, sort_keys=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
@@ -80,19 +80,5 @@ class Row:
             "seconds": time.perf_counter() - began,
             "values": values,
         }
-        write_file(self.path(out), (json.dumps(document, indent=1, allow_nan=False) + "\n").encode())
+        write_file(self.path(out), json.dumps(document, indent=1, allow_nan=False) + "\n", make_folder=True)
         return values
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file: beside its place first, then moved there, so that it is whole or not there."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from pathlib import Path
 
 from cmaxslam_fbp.errors import OutputError
@@ -38,16 +39,15 @@ def run_rows(rows: Sequence[Row], out: Path, *, jobs: int = 1, on_row: OnRow | N
             results[row.key] = row.compute(out)
             tell(row.name, len(results), total)
     else:
-        _run_in_processes(missing, out, jobs, lambda row, values: _note(results, row, values, tell, total))
+        with closing(_run_in_processes(missing, out, jobs)) as finished:
+            for row, values in finished:
+                results[row.key] = values
+                tell(row.name, len(results), total)
     return [results[row.key] for row in rows]
 
 
-def _note(results: dict[str, Values], row: Row, values: Values, tell: OnRow, total: int) -> None:
-    results[row.key] = values
-    tell(row.name, len(results), total)
-
-
-def _run_in_processes(rows: Sequence[Row], out: Path, jobs: int, on_result: Callable[[Row, Values], None]) -> None:
+def _run_in_processes(rows: Sequence[Row], out: Path, jobs: int) -> Generator[tuple[Row, Values], None, None]:
+    """Yield rows with their results, as they are finished."""
     # Fresh processes: a fork of one that has run compiled code with threads can hang.
     context = multiprocessing.get_context("spawn")
     before = set(multiprocessing.active_children())
@@ -58,7 +58,7 @@ def _run_in_processes(rows: Sequence[Row], out: Path, jobs: int, on_result: Call
         while waiting:
             done, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in done:
-                on_result(waiting.pop(future), future.result())
+                yield waiting.pop(future), future.result()
         finished = True
     except BrokenProcessPool:
         raise OutputError("a process of the study ended early (out of memory?); give fewer --jobs and go on") from None

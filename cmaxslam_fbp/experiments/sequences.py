@@ -12,7 +12,7 @@ from cmaxslam_fbp.experiments.rows import Row, Values
 from cmaxslam_fbp.experiments.settings import StudyError, StudySettings
 from cmaxslam_fbp.experiments.simulated_sequences import simulation_row
 from cmaxslam_fbp.io.digest import digest
-from cmaxslam_fbp.io.open_recording import open_recording
+from cmaxslam_fbp.io.opening import open_recording
 from cmaxslam_fbp.io.recording import Recording
 
 ROTATIONS = tuple(f"{scene}_rotation" for scene in SCENES)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from cmaxslam_fbp import __version__
 from cmaxslam_fbp.experiments.rows import Row, Values
 from cmaxslam_fbp.experiments.settings import StudySettings
+from cmaxslam_fbp.experiments.sources import source_digest
 from cmaxslam_fbp.io.digest import digest
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
 from cmaxslam_fbp.io.writing import write_recording
@@ -88,7 +88,8 @@ def simulation_row(name: str, settings: StudySettings) -> Row:
 def simulate(described: Mapping[str, Any], out: Path) -> Values:
     """Make the recording that the settings describe; return where it is and what it is like."""
     content = {name: value for name, value in described.items() if name != "trajectory"}
-    identity = hashlib.sha256(json.dumps([content, __version__], sort_keys=True).encode()).hexdigest()[:12]
+    sources = source_digest(Path(__file__))
+    identity = hashlib.sha256(json.dumps([content, sources], sort_keys=True).encode()).hexdigest()[:12]
     name = f"{FOLDER}/{described['name']}-{identity}.bag"
     source = _source(described)
     (out / FOLDER).mkdir(parents=True, exist_ok=True)

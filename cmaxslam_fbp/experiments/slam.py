@@ -12,13 +12,14 @@ import numpy.typing as npt
 from cmaxslam_fbp.config import Config, load_config
 from cmaxslam_fbp.evaluation import Evaluation, evaluate
 from cmaxslam_fbp.experiments.paper_figures import SLAM, SLAM_ABS_REDUCTION_PERCENT
-from cmaxslam_fbp.experiments.rows import Row, Values, write_file
+from cmaxslam_fbp.experiments.rows import Row, Values
 from cmaxslam_fbp.experiments.sequences import ROTATIONS, StudySequence, open_sequence
 from cmaxslam_fbp.experiments.tables import csv_text, markdown_table, number, page
 from cmaxslam_fbp.experiments.workbench import Workbench
+from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.pipeline import Slam
 from cmaxslam_fbp.pipeline.warm_up import warm_up
-from cmaxslam_fbp.report.map_picture import draw_map
+from cmaxslam_fbp.report.map_picture import draw_map, encode_png
 from cmaxslam_fbp.report.study_plots import plot_pictures
 
 BASELINE, WITH_FBP, OURS = "CMax-SLAM", "FBP", "our default"
@@ -61,8 +62,6 @@ def _row(sequence: StudySequence, method: str) -> Row:
 
 def measure_slam(settings: Mapping[str, Any], out: Path) -> Values:
     """Run the SLAM over a whole sequence; keep its errors and its map."""
-    import cv2
-
     config = Config.model_validate(settings["config"])
     recording = open_sequence(settings, out)
     warm_up(config, recording.require_camera())
@@ -70,7 +69,7 @@ def measure_slam(settings: Mapping[str, Any], out: Path) -> Values:
     if result.interrupted:
         raise KeyboardInterrupt
     name = f"slam/maps/{settings['sequence']}-{settings['method'].replace(' ', '_')}-{settings['identity'][:12]}.png"
-    write_file(out / name, cv2.imencode(".png", draw_map(result.panorama))[1].tobytes())
+    write_file(out / name, encode_png(draw_map(result.panorama)), make_folder=True)
     values: Values = {
         "files": [name],
         "map": name,

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cmaxslam_fbp.experiments.packet_sets import packet_row
-from cmaxslam_fbp.experiments.rows import Row, Values, write_file
+from cmaxslam_fbp.experiments.rows import Row, Values
 from cmaxslam_fbp.experiments.runner import OnRow, run_rows
 from cmaxslam_fbp.experiments.sequences import StudySequence, as_sequence, sequence_rows
 from cmaxslam_fbp.experiments.settings import StudySettings
+from cmaxslam_fbp.io.atomic_files import write_file
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,4 @@ class Workbench:
 
     def write(self, name: str, data: str | bytes) -> Path:
         """Write a file below the study's folder."""
-        path = self.settings.out / name
-        write_file(path, data.encode() if isinstance(data, str) else data)
-        return path
+        return write_file(self.settings.out / name, data, make_folder=True)

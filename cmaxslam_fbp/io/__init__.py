@@ -1,6 +1,6 @@
 """Recordings, calibrations and trajectories as files."""
 
-from cmaxslam_fbp.io.open_recording import open_recording
-from cmaxslam_fbp.io.recording import Recording, RecordingOptions
+from cmaxslam_fbp.io.opening import open_recording
+from cmaxslam_fbp.io.recording import Recording
 
-__all__ = ["Recording", "RecordingOptions", "open_recording"]
+__all__ = ["Recording", "open_recording"]

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import CalibrationError, RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.io.calibration import distortion_model, read_sensor_size
-from cmaxslam_fbp.io.recording import Recording, RecordingOptions
-from cmaxslam_fbp.io.ros_bag import RosBag
+from cmaxslam_fbp.io.bag_sink import write_bag
+from cmaxslam_fbp.io.calibration import distortion_model
+from cmaxslam_fbp.io.recording import Recording
+from cmaxslam_fbp.io.ros_bag import RosBag, is_ros1_bag
 from cmaxslam_fbp.io.ros_messages import EVENT_ARRAY_TYPES
+from cmaxslam_fbp.io.writing import Sink
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
@@ -31,12 +33,21 @@ _EVENTS_PER_CHUNK = 100_000  # small messages are joined up to this many events
 class BagRecording(Recording):
     """A ROS 1 or ROS 2 bag with an `EventArray` topic."""
 
-    def __init__(self, path: Path, options: RecordingOptions) -> None:
-        self.path = path
-        self.options = options
+    description: ClassVar[str] = "a ROS 1 bag, a ROS 2 bag (its folder, .db3 or .mcap)"
+    endings: ClassVar[tuple[str, ...]] = (".db3", ".mcap")
+    folder_file: ClassVar[str] = "metadata.yaml"
+    sinks: ClassVar[Mapping[str, Sink]] = {".bag": write_bag}  # of ROS 1
+
+    @classmethod
+    def recognises(cls, path: Path) -> bool:
+        """Tell a ROS 1 bag by how it starts, whatever its name; a ROS 2 bag by its name."""
+        return super().recognises(path) or is_ros1_bag(path)
+
+    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
+        super().__init__(path, options)
         with RosBag(path) as bag:
             self._topics = bag.topics
-        self.events_topic = self._choose("event", EVENT_ARRAY_TYPES, options.events_topic, "--events-topic")
+        self.events_topic = self._choose("event", EVENT_ARRAY_TYPES, self.options.events_topic, "--events-topic")
 
     def _choose(self, what: str, types: tuple[str, ...], wanted: str | None, flag: str) -> str:
         """Return the topic of one of the types: the wanted one, or the only one."""
@@ -70,11 +81,8 @@ class BagRecording(Recording):
     def _type(self, name: str) -> str:
         return next(topic.message_type for topic in self._topics if topic.name == name)
 
-    @cached_property
-    def sensor_size(self) -> SensorSize:
-        """The size that the user gave, else that of the event messages, of camera_info, or of the calibration."""
-        if self.options.sensor_size is not None:
-            return self.options.sensor_size
+    def _own_sensor_size(self) -> SensorSize | None:
+        """Return the size of the event messages, else that of camera_info."""
         with RosBag(self.path) as bag:
             for _, data in bag.messages(self.events_topic):
                 size, _ = bag.parse_events(data)
@@ -84,11 +92,7 @@ class BagRecording(Recording):
         info = self._camera_info()
         if info is not None and min(info.width, info.height) > 0:
             return SensorSize(info.width, info.height)
-        if self.options.calibration is not None and (named := read_sensor_size(self.options.calibration)):
-            return named
-        raise RecordingError(
-            f"{self.path} does not tell the sensor's size in its messages: give it with --sensor-size WIDTHxHEIGHT"
-        )
+        return None
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
         with RosBag(self.path) as bag:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.io.ros_bag import Ros1BagWriter
 from cmaxslam_fbp.io.ros_messages import serialize_ros1
-from cmaxslam_fbp.io.writing import EventSource
+from cmaxslam_fbp.io.writing import EventSource, WriteEvents
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 MESSAGE_NS = 10_000_000  # events of one message
@@ -25,28 +26,23 @@ EVENTS_TOPIC, CAMERA_INFO_TOPIC, IMU_TOPIC, POSES_TOPIC = (
 )
 
 
-class BagSink:
-    """A bag whose messages are written in the order of time; poses and IMU samples before and after the events too."""
+@contextmanager
+def write_bag(source: EventSource, path: Path, compression: str) -> Iterator[WriteEvents]:
+    """Make a bag whose messages come in the order of time; poses and IMU samples before and after the events too."""
+    with Ros1BagWriter(path, compression) as writer:
+        messages = _Messages(source, writer)
+        yield messages.write
+        messages.write_reference_until(np.iinfo(np.int64).max)
 
-    def __init__(self, source: EventSource, path: Path, compression: str) -> None:
+
+class _Messages:
+    """Puts events, and what else happened until then, into a bag."""
+
+    def __init__(self, source: EventSource, writer: Ros1BagWriter) -> None:
         self._source = source
-        self._writer = Ros1BagWriter(path, compression)
+        self._writer = writer
         self._sequence = 0
-        self._imu_done = 0
-        self._poses_done = 0
-
-    def __enter__(self) -> BagSink:
-        self._writer.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if kind is None:
-                self._write_reference_until(np.iinfo(np.int64).max)
-        finally:
-            self._writer.__exit__(kind, error, trace)
+        self._done = {IMU_TOPIC: 0, POSES_TOPIC: 0}
 
     def write(self, events: Events) -> None:
         """Append events, as messages of ten milliseconds each, and what else happened until their end."""
@@ -59,26 +55,24 @@ class BagSink:
 
     def _write_message(self, events: Events) -> None:
         end_ns = int(events.t_ns[-1])
-        self._write_reference_until(end_ns)
+        self.write_reference_until(end_ns)
         data = serialize_ros1(events, self._source.sensor_size, end_ns, self._sequence)
         self._writer.write(EVENTS_TOPIC, "dvs_msgs/msg/EventArray", end_ns, data)
         if self._source.camera is not None:
             self._writer.write(CAMERA_INFO_TOPIC, "sensor_msgs/msg/CameraInfo", end_ns, self._camera_info(end_ns))
         self._sequence += 1
 
-    def _write_reference_until(self, end_ns: int) -> None:
+    def write_reference_until(self, end_ns: int) -> None:
         """Write the IMU samples and poses up to a time."""
-        imu, poses = self._source.imu, self._source.ground_truth
-        if imu is not None:
-            last = int(np.searchsorted(imu.t_ns, end_ns, side="right"))
-            for i in range(self._imu_done, last):
-                self._writer.write(IMU_TOPIC, "sensor_msgs/msg/Imu", int(imu.t_ns[i]), self._imu(i))
-            self._imu_done = max(self._imu_done, last)
-        if poses is not None:
-            last = int(np.searchsorted(poses.t_ns, end_ns, side="right"))
-            for i in range(self._poses_done, last):
-                self._writer.write(POSES_TOPIC, "geometry_msgs/msg/PoseStamped", int(poses.t_ns[i]), self._pose(i))
-            self._poses_done = max(self._poses_done, last)
+        for topic, kind, samples, message in (
+            (IMU_TOPIC, "sensor_msgs/msg/Imu", self._source.imu, self._imu),
+            (POSES_TOPIC, "geometry_msgs/msg/PoseStamped", self._source.ground_truth, self._pose),
+        ):
+            if samples is not None:
+                first, last = self._done[topic], int(np.searchsorted(samples.t_ns, end_ns, side="right"))
+                for i in range(first, last):
+                    self._writer.write(topic, kind, int(samples.t_ns[i]), message(i))
+                self._done[topic] = max(first, last)
 
     def _header(self, stamp_ns: int, sequence: int) -> Any:
         time = self._writer.type("builtin_interfaces/msg/Time")(*divmod(stamp_ns, NS_PER_S))

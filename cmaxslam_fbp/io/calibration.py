@@ -22,6 +22,7 @@ _MODELS: dict[str, DistortionModel] = {
     "fisheye": "equidistant",
     "kannala_brandt": "equidistant",
 }
+_YAML_ENDINGS = {".yaml", ".yml"}
 
 
 def distortion_model(name: str) -> DistortionModel:
@@ -48,11 +49,8 @@ def parse_ecd_calibration(text: str, size: SensorSize, source: str) -> Camera:
 
 def read_calibration(path: Path, size: SensorSize) -> Camera:
     """Read a calibration file of any of the known formats; `size` is the size of the recording's sensor."""
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CalibrationError(f"the calibration {path} cannot be read: {error}") from None
-    if path.suffix.lower() not in {".yaml", ".yml"}:
+    text = _read_text(path)
+    if path.suffix.lower() not in _YAML_ENDINGS:
         return parse_ecd_calibration(text, size, str(path))
     camera = parse_yaml_calibration(text, str(path), size)
     if (camera.width, camera.height) != size:
@@ -64,13 +62,17 @@ def read_calibration(path: Path, size: SensorSize) -> Camera:
 
 def read_sensor_size(path: Path) -> SensorSize | None:
     """Return the sensor size that a calibration file names, or None where its format has none."""
-    if path.suffix.lower() not in {".yaml", ".yml"}:
+    if path.suffix.lower() not in _YAML_ENDINGS:
         return None
+    camera = parse_yaml_calibration(_read_text(path), str(path), None)
+    return SensorSize(camera.width, camera.height)
+
+
+def _read_text(path: Path) -> str:
     try:
-        camera = parse_yaml_calibration(path.read_text(), str(path), None)
+        return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise CalibrationError(f"the calibration {path} cannot be read: {error}") from None
-    return SensorSize(camera.width, camera.height)
 
 
 def parse_yaml_calibration(text: str, source: str, size: SensorSize | None) -> Camera:

@@ -9,36 +9,100 @@ nanoseconds where it is missing). Optional: `width` and `height`; `intrinsics` (
 
 from __future__ import annotations
 
+import io
+import shutil
+import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import ExitStack
-from functools import cached_property
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
+from cmaxslam_fbp.events.from_arrays import events_from_arrays, require_columns
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.io.calibration import distortion_model, read_sensor_size
-from cmaxslam_fbp.io.recording import Recording, RecordingOptions
+from cmaxslam_fbp.io.calibration import distortion_model
+from cmaxslam_fbp.io.recording import Recording
+from cmaxslam_fbp.io.writing import EventSource, Sink, WriteEvents
+from cmaxslam_fbp.io.zip_members import zip_members
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 _EVENTS_PER_CHUNK = 500_000
-_UNIT_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
-_FASTEST_EVENTS_PER_NS = 1.0  # no sensor comes near a thousand million events a second
+_COLUMNS = {"t_ns": np.int64, "x": np.uint16, "y": np.uint16, "p": np.uint8}
+
+
+@contextmanager
+def write_npz(source: EventSource, path: Path, compression: str) -> Iterator[WriteEvents]:
+    """Make an archive without holding it in memory: columns wait in temporary files until all are there."""
+    with ExitStack() as stack:
+        columns = {name: stack.enter_context(tempfile.TemporaryFile(dir=path.parent)) for name in _COLUMNS}
+
+        def write(events: Events) -> None:
+            for name, column in columns.items():
+                column.write(np.ascontiguousarray(getattr(events, name)).data)
+
+        yield write
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+            for name, column in columns.items():
+                dtype, size = np.dtype(_COLUMNS[name]), column.tell()
+                column.seek(0)
+                with archive.open(_member(name), "w", force_zip64=True) as member:
+                    header = {"descr": dtype.str, "fortran_order": False, "shape": (size // dtype.itemsize,)}
+                    np.lib.format.write_array_header_1_0(member, header)
+                    shutil.copyfileobj(column, member, 1 << 20)
+            for name, array in _small_arrays(source).items():
+                buffer = io.BytesIO()
+                np.lib.format.write_array(buffer, np.asanyarray(array), allow_pickle=False)
+                archive.writestr(_member(name), buffer.getvalue())
+
+
+def _small_arrays(source: EventSource) -> dict[str, npt.NDArray[Any] | int | str]:
+    size, camera = source.sensor_size, source.camera
+    poses, imu = source.ground_truth, source.imu
+    arrays: dict[str, Any] = {"width": size.width, "height": size.height}
+    if camera is not None:
+        arrays["intrinsics"] = np.array([camera.fx, camera.fy, camera.cx, camera.cy])
+        arrays["distortion"] = np.array(camera.distortion)
+        arrays["distortion_model"] = camera.distortion_model
+    if poses is not None:
+        arrays["groundtruth_t_ns"] = poses.t_ns
+        arrays["groundtruth_xyzw"] = poses.quaternions_xyzw
+        if poses.positions_m is not None:
+            arrays["groundtruth_positions_m"] = poses.positions_m
+    if imu is not None:
+        arrays["imu_t_ns"] = imu.t_ns
+        arrays["imu_angular_velocity_rad_s"] = imu.angular_velocity_rad_s
+        arrays["imu_linear_acceleration_m_s2"] = imu.linear_acceleration_m_s2
+    return arrays
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    """Name a member, with a fixed date: the same arrays give the same bytes."""
+    return zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
 
 
 class NpzRecording(Recording):
     """An `.npz` archive, read in blocks: it may be larger than the memory."""
 
-    def __init__(self, path: Path, options: RecordingOptions) -> None:
-        self.path = path
-        self.options = options
+    description: ClassVar[str] = "an .npz archive"
+    endings: ClassVar[tuple[str, ...]] = (".npz",)
+    sinks: ClassVar[Mapping[str, Sink]] = {".npz": write_npz}
+    size_advice: ClassVar[str] = "add the numbers 'width' and 'height' to it, or give --sensor-size WIDTHxHEIGHT"
+
+    @classmethod
+    def recognises(cls, path: Path) -> bool:
+        """Tell an archive of arrays by its ending, or by an array of columns in it."""
+        return super().recognises(path) or "x.npy" in zip_members(path)
+
+    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
+        super().__init__(path, options)
         try:
             with zipfile.ZipFile(path) as archive:
                 self._members = {name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")}
@@ -71,98 +135,28 @@ class NpzRecording(Recording):
         except (ValueError, zipfile.BadZipFile, EOFError) as error:
             raise RecordingError(f"{self.path} has an array that cannot be read: {error}") from None
 
-    @cached_property
-    def sensor_size(self) -> SensorSize:
-        """The size that the user, the archive or the calibration gives."""
-        if self.options.sensor_size is not None:
-            return self.options.sensor_size
-        if size := self._load("width", "height"):
-            return SensorSize(int(size["width"]), int(size["height"]))
-        if self.options.calibration is not None and (named := read_sensor_size(self.options.calibration)):
-            return named
-        raise RecordingError(
-            f"{self.path} does not tell the sensor's size: add the numbers 'width' and 'height' to it, "
-            "or give --sensor-size WIDTHxHEIGHT"
-        )
-
-    def _unit_ns(self, dtype: np.dtype) -> int:
-        if self._time_name == "t_ns":
-            return 1
-        named = self._load("time_unit")
-        unit = str(named["time_unit"]) if named else ("s" if dtype.kind == "f" else "ns")
-        if unit not in _UNIT_NS:
-            raise RecordingError(f"{self.path} has the time_unit {unit!r}; it must be one of {', '.join(_UNIT_NS)}")
-        return _UNIT_NS[unit]
+    def _own_sensor_size(self) -> SensorSize | None:
+        size = self._load("width", "height")
+        return SensorSize(int(size["width"]), int(size["height"])) if size else None
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
         with ExitStack() as stack:
             archive = stack.enter_context(zipfile.ZipFile(self.path))
-            columns: dict[str, tuple[IO[bytes], np.dtype]] = {}
-            lengths = {}
-            for name in (self._time_name, "x", "y", "p"):
-                member = stack.enter_context(archive.open(f"{name}.npy"))
-                shape, dtype = _read_header(member, f"{self.path}/{name}")
-                if len(shape) != 1 or dtype.kind not in "biuf":
-                    raise RecordingError(
-                        f"{self.path}/{name} is {dtype} of shape {shape}; it must be a list of numbers"
-                    )
-                columns[name] = member, dtype
-                lengths[name] = shape[0]
-            if len(set(lengths.values())) != 1:
-                raise RecordingError(f"the arrays of {self.path} differ in length: {lengths}")
-            count = lengths["x"]
-            unit_ns = self._unit_ns(columns[self._time_name][1])
+            members = {
+                name: stack.enter_context(archive.open(f"{name}.npy")) for name in (self._time_name, "x", "y", "p")
+            }
+            headers = {name: _read_header(member, f"{self.path}/{name}") for name, member in members.items()}
+            count = require_columns(headers, str(self.path))
+            named = self._load("time_unit")
+            unit = "ns" if self._time_name == "t_ns" else str(named["time_unit"]) if named else None
             for first in range(0, count, _EVENTS_PER_CHUNK):
-                block = {
-                    name: _read_block(member, dtype, min(_EVENTS_PER_CHUNK, count - first), f"{self.path}/{name}")
-                    for name, (member, dtype) in columns.items()
-                }
-                t_ns = self._to_ns(block[self._time_name], unit_ns, first)
-                x, y = self._to_pixels(block["x"], "x", first), self._to_pixels(block["y"], "y", first)
-                if first == 0:
-                    self._require_plausible(t_ns)
-                events = Events(t_ns, x, y, self._to_polarity(block["p"], first))
-                yield Piece(events, f"the events {first} to {first + len(events) - 1} of {self.path}")
-
-    def _to_ns(self, t: npt.NDArray[Any], unit_ns: int, first: int) -> npt.NDArray[np.int64]:
-        if t.dtype.kind != "f":
-            return t.astype(np.int64) * unit_ns
-        bad = ~np.isfinite(t)
-        if bad.any():
-            raise RecordingError(f"{self.path}: the time of event {first + int(np.argmax(bad))} is not a finite number")
-        if t.dtype.itemsize < 8 and np.abs(t).max() * unit_ns > 1e10:
-            raise RecordingError(f"{self.path} has times in {t.dtype}, which cannot hold microseconds: use float64")
-        # Whole and fractional parts apart: the product of the whole time would be rounded to 256 ns at Unix times.
-        # There the seconds themselves are rounded to 238 ns: the microseconds that were meant come back by rounding.
-        whole = np.floor(t)
-        step_ns = 1000 if np.spacing(np.abs(t).max()) * unit_ns > 100 else 1
-        return whole.astype(np.int64) * unit_ns + np.rint((t - whole) * (unit_ns / step_ns)).astype(np.int64) * step_ns
-
-    def _to_pixels(self, values: npt.NDArray[Any], name: str, first: int) -> npt.NDArray[np.uint16]:
-        pixels = values.astype(np.uint16) if values.dtype != np.uint16 else values
-        wrong = pixels != values
-        if wrong.any():
-            place = int(np.argmax(wrong))
-            raise RecordingError(f"{self.path}: {name} of event {first + place} is {values[place]}, not a pixel")
-        return pixels
-
-    def _to_polarity(self, values: npt.NDArray[Any], first: int) -> npt.NDArray[np.uint8]:
-        wrong = (values != 0) & (values != 1) & ((values != -1) if values.dtype.kind in "if" else True)
-        if wrong.any():
-            place = int(np.argmax(wrong))
-            raise RecordingError(
-                f"{self.path}: the polarity of event {first + place} is {values[place]}, none of 0, 1 and -1"
-            )
-        return (values > 0).astype(np.uint8)
-
-    def _require_plausible(self, t_ns: npt.NDArray[np.int64]) -> None:
-        """Refuse times that make more events a second than any sensor gives: they count in another unit."""
-        span_ns = int(t_ns.max() - t_ns.min()) if len(t_ns) else 0
-        if len(t_ns) > 1000 and span_ns > 0 and len(t_ns) / span_ns > _FASTEST_EVENTS_PER_NS:
-            raise RecordingError(
-                f"{self.path} would have {len(t_ns) / span_ns * 1e9:.2g} events a second: its times are not in "
-                "nanoseconds; add the string 'time_unit' (s, ms, us or ns) to the archive"
-            )
+                length = min(_EVENTS_PER_CHUNK, count - first)
+                block = (
+                    _read_block(member, headers[name][1], length, f"{self.path}/{name}")
+                    for name, member in members.items()
+                )
+                events = events_from_arrays(*block, time_unit=unit, source=str(self.path), first=first)
+                yield Piece(events, f"the events {first} to {first + length - 1} of {self.path}")
 
     def _own_calibration(self) -> Camera | None:
         found = self._load("intrinsics")

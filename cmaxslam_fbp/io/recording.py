@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
+from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import CalibrationError, RecordingError
 from cmaxslam_fbp.events import Defects, Events, SensorSize
 from cmaxslam_fbp.events.ordering import MAX_JUMP_BACK_NS, Piece, restore_order
 from cmaxslam_fbp.events.sensor import drop_outside
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.io.calibration import read_calibration, read_sensor_size
+from cmaxslam_fbp.io.digest import digest
+from cmaxslam_fbp.io.writing import Sink, write_recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
-
-
-@dataclass(frozen=True)
-class RecordingOptions:
-    """What a user says about a recording where it cannot tell by itself."""
-
-    events_topic: str | None = None
-    poses_topic: str | None = None
-    imu_topic: str | None = None
-    calibration: Path | None = None
-    sensor_size: SensorSize | None = None
 
 
 @dataclass
@@ -48,23 +42,82 @@ class Recording(ABC):
     """Events, sensor, calibration, and reference motion where there is any.
 
     Time is the recording's own clock in int64 nanoseconds; `start_s` and `duration_s` count from the first event.
+    A file format is a subclass that is named in `choices.FORMATS`.
+
+    Parameters
+    ----------
+    path : where it lies
+    options : what the user says about it, where it cannot tell by itself
+
+    Attributes
+    ----------
+    description : str
+        What a user must have to read this format, for messages.
+    endings : tuple of str
+        Names of its files end so.
+    folder_file : str
+        A folder of this format has this file; empty where it is never a folder.
+    sinks : mapping of str to Sink
+        What writes this format, by the ending of the path ("" for a folder); nothing where it is only read.
+    size_advice : str
+        What to do where the sensor's size is not known.
     """
 
-    path: Path
-    options: RecordingOptions
+    description: ClassVar[str]
+    endings: ClassVar[tuple[str, ...]] = ()
+    folder_file: ClassVar[str] = ""
+    sinks: ClassVar[Mapping[str, Sink]] = {}
+    size_advice: ClassVar[str] = "give it with --sensor-size WIDTHxHEIGHT"
+
+    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
+        self.path = path
+        self.options = options or RecordingConfig()
+
+    @classmethod
+    def recognises(cls, path: Path) -> bool:
+        """Tell whether a path is of this format: here by its name; subclasses also look into the file."""
+        if path.is_dir():
+            return bool(cls.folder_file) and (path / cls.folder_file).is_file()
+        return path.suffix in cls.endings
+
+    @staticmethod
+    def from_events(
+        events: Events | Iterable[Events],
+        *,
+        camera: Camera | None = None,
+        sensor_size: tuple[int, int] | None = None,
+        ground_truth: RotationTrajectory | None = None,
+        imu: ImuSamples | None = None,
+        name: str = "events in memory",
+    ) -> Recording:
+        """Return a recording of events in memory; `Events.from_arrays` makes them of NumPy arrays.
+
+        They are treated as those of a file: sorted by time, and dropped where they lie outside the sensor.
+
+        Parameters
+        ----------
+        events : all of them, or in chunks
+        camera : the calibrated camera, which a SLAM needs
+        sensor_size : width and height in pixels, where there is no camera
+        ground_truth : reference poses, camera to world
+        imu : inertial measurements
+        name : for messages and results
+        """
+        from cmaxslam_fbp.io.memory_recording import MemoryRecording
+
+        return MemoryRecording(events, camera, sensor_size, ground_truth, imu, name)
 
     @abstractmethod
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
         """Yield the events as they lie in the file; those before `skip_before_ns` may be left out."""
 
-    @property
-    @abstractmethod
-    def sensor_size(self) -> SensorSize:
-        """Width and height of the sensor in pixels."""
+    def _own_sensor_size(self) -> SensorSize | None:
+        """Return the size that the recording itself tells, if any."""
+        return None
 
-    @abstractmethod
     def _own_calibration(self) -> Camera | None:
         """Return the calibration that the recording holds, if any."""
+        return None
 
     def _poses(self) -> RotationTrajectory | None:
         """Read the reference poses."""
@@ -78,12 +131,28 @@ class Recording(ABC):
         """Return name, type and number of messages of each part of the recording."""
         return []
 
+    def origin(self) -> tuple[str, str]:
+        """Return where the recording lies, in full, and the SHA-256 of its content."""
+        return str(self.path.resolve()), digest(self.path)
+
+    @cached_property
+    def known_size(self) -> SensorSize | None:
+        """The sensor's size as the user says, else as the recording tells, else as the given calibration does."""
+        options = self.options
+        size = SensorSize(*options.sensor_size) if options.sensor_size else self._own_sensor_size()
+        return read_sensor_size(options.calibration) if size is None and options.calibration else size
+
+    @property
+    def sensor_size(self) -> SensorSize:
+        """Width and height of the sensor in pixels."""
+        if self.known_size is None:
+            raise RecordingError(f"{self.path} does not tell the sensor's size: {self.size_advice}")
+        return self.known_size
+
     @cached_property
     def camera(self) -> Camera | None:
-        """The calibrated camera, or None: that of `options.calibration` first, else the recording's own."""
+        """The calibrated camera, or None: that of the given calibration first, else the recording's own."""
         if self.options.calibration is not None:
-            from cmaxslam_fbp.io.calibration import read_calibration
-
             return read_calibration(self.options.calibration, self.sensor_size)
         return self._own_calibration()
 
@@ -167,7 +236,5 @@ class Recording(ABC):
     def convert(
         self, path: str | os.PathLike[str], *, start_s: float | None = None, duration_s: float | None = None
     ) -> int:
-        """Write the recording, or a range of it, as bag, text or npz, by the path's ending; return the event count."""
-        from cmaxslam_fbp.io.writing import write_recording
-
+        """Write the recording, or a range of it, in the format of the path's ending; return the event count."""
         return write_recording(self, self.chunks(start_s, duration_s), Path(path)).events

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cmaxslam_fbp.errors import CmaxSlamError, RecordingError
@@ -26,15 +25,10 @@ class Topic(NamedTuple):
 
 def is_ros1_bag(path: Path) -> bool:
     """Tell whether a file starts as a ROS 1 bag does, whatever its name."""
+    if not path.is_file():
+        return False
     with path.open("rb") as file:
         return file.read(len(ROS1_MAGIC)) == ROS1_MAGIC
-
-
-def is_ros2_bag(path: Path) -> bool:
-    """Tell whether a path is a ROS 2 bag: its folder, or one of its storage files."""
-    if path.is_dir():
-        return (path / "metadata.yaml").exists()
-    return path.suffix in {".mcap", ".db3"}
 
 
 class RosBag:
@@ -43,7 +37,7 @@ class RosBag:
     def __init__(self, path: Path) -> None:
         self.path = path
         with self._one_line_errors():
-            self.is_ros1 = path.is_file() and is_ros1_bag(path)
+            self.is_ros1 = is_ros1_bag(path)
             reader: Any
             if self.is_ros1:
                 from rosbags.rosbag1 import Reader as Ros1Reader
@@ -60,13 +54,7 @@ class RosBag:
     def __enter__(self) -> RosBag:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the bag's files."""
+    def __exit__(self, *_: object) -> None:
         self._reader.close()
 
     @contextmanager
@@ -153,9 +141,7 @@ class Ros1BagWriter:
     def __enter__(self) -> Ros1BagWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._writer.close()
 
     def type(self, message_type: str) -> Any:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from cmaxslam_fbp.events import Defects, Events
+from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 
@@ -29,15 +29,11 @@ class Summary:
     mean_rate_ev_s: float
     peak_rate_ev_s: float
     positive_fraction: float
-    calibration: dict[str, Any] | None
+    calibration: Camera | None
     ground_truth_poses: int
     ground_truth_duration_s: float
     imu_samples: int
-    defects: dict[str, int]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures for JSON."""
-        return asdict(self)
+    defects: Defects
 
 
 def summarize(
@@ -45,7 +41,7 @@ def summarize(
     start_s: float | None = None,
     duration_s: float | None = None,
     progress: Callable[[Events], None] | None = None,
-) -> tuple[Summary, Defects]:
+) -> Summary:
     """Read a recording, or a range of it, once, and count."""
     stream = recording.chunks(start_s, duration_s)
     events = positive = window_events = busiest = 0
@@ -66,8 +62,8 @@ def summarize(
         if progress is not None:
             progress(chunk)
     span_s = (last_ns - first_ns) / NS_PER_S
-    camera, poses, imu = recording.camera, recording.ground_truth, recording.imu
-    summary = Summary(
+    poses, imu = recording.ground_truth, recording.imu
+    return Summary(
         path=str(recording.path),
         topics=recording.topics(),
         width=recording.sensor_size.width,
@@ -78,10 +74,9 @@ def summarize(
         mean_rate_ev_s=events / span_s if span_s > 0 else 0.0,
         peak_rate_ev_s=busiest / (PEAK_WINDOW_NS / NS_PER_S),
         positive_fraction=positive / events,
-        calibration=None if camera is None else asdict(camera),
+        calibration=recording.camera,
         ground_truth_poses=0 if poses is None else len(poses),
         ground_truth_duration_s=0.0 if poses is None else (poses.end_ns - poses.start_ns) / NS_PER_S,
         imu_samples=0 if imu is None else len(imu),
-        defects=asdict(stream.defects),
+        defects=stream.defects,
     )
-    return summary, stream.defects

@@ -7,20 +7,27 @@ does, and comes first.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, ClassVar
 
+from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.io.calibration import parse_ecd_calibration, parse_yaml_calibration, read_sensor_size
-from cmaxslam_fbp.io.event_text import read_event_text
-from cmaxslam_fbp.io.recording import Recording, RecordingOptions
-from cmaxslam_fbp.io.trajectory_files import parse_imu, parse_trajectory
+from cmaxslam_fbp.io.calibration import (
+    format_ecd_calibration,
+    format_ros_yaml,
+    parse_ecd_calibration,
+    parse_yaml_calibration,
+)
+from cmaxslam_fbp.io.event_text import format_event_text, read_event_text
+from cmaxslam_fbp.io.recording import Recording
+from cmaxslam_fbp.io.trajectory_files import imu_lines, parse_imu, parse_trajectory, trajectory_lines
+from cmaxslam_fbp.io.writing import EventSource, Sink, WriteEvents
+from cmaxslam_fbp.io.zip_members import zip_members
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
@@ -30,12 +37,57 @@ POSES, IMU = "groundtruth.txt", "imu.txt"
 ECD_SENSOR = SensorSize(240, 180)  # the layout does not tell the sensor's size; all its recordings are of this one
 
 
+def _small_files(source: EventSource) -> dict[str, str]:
+    """Return the text of all files but the events'."""
+    files: dict[str, str] = {}
+    if (camera := source.camera) is not None:
+        ordinary = camera.distortion_model == "plumb_bob"
+        if ordinary:
+            files[CALIBRATION] = format_ecd_calibration(camera)
+        if not ordinary or source.sensor_size != ECD_SENSOR:
+            files[CALIBRATION_YAML] = format_ros_yaml(camera)
+    if (poses := source.ground_truth) is not None:
+        files[POSES] = "\n".join(trajectory_lines(poses)) + "\n"
+    if (imu := source.imu) is not None:
+        files[IMU] = "\n".join(imu_lines(imu)) + "\n"
+    return files
+
+
+@contextmanager
+def write_text_folder(source: EventSource, path: Path, compression: str) -> Iterator[WriteEvents]:
+    """Make a folder of text files."""
+    path.mkdir()
+    with (path / EVENTS).open("wb") as file:
+        yield lambda events: file.write(format_event_text(events))
+    for name, text in _small_files(source).items():
+        (path / name).write_text(text, newline="\n")
+
+
+@contextmanager
+def write_text_zip(source: EventSource, path: Path, compression: str) -> Iterator[WriteEvents]:
+    """Make a zip archive of text files."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        with archive.open(EVENTS, "w", force_zip64=True) as file:
+            yield lambda events: file.write(format_event_text(events))
+        for name, text in _small_files(source).items():
+            archive.writestr(name, text)
+
+
 class TextRecording(Recording):
     """ECD text, in a folder or a zip archive (where the files may lie in a folder of their own)."""
 
-    def __init__(self, path: Path, options: RecordingOptions) -> None:
-        self.path = path
-        self.options = options
+    description: ClassVar[str] = "a folder or .zip with the ECD's events.txt"
+    endings: ClassVar[tuple[str, ...]] = (".zip",)
+    folder_file: ClassVar[str] = EVENTS
+    sinks: ClassVar[Mapping[str, Sink]] = {".zip": write_text_zip, "": write_text_folder}
+
+    @classmethod
+    def recognises(cls, path: Path) -> bool:
+        """Tell a folder by its events, an archive by its ending or its events."""
+        return super().recognises(path) or EVENTS in zip_members(path)
+
+    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
+        super().__init__(path, options)
         self._is_zip = path.is_file()
         self._names = self._find()
         if EVENTS not in self._names:
@@ -83,27 +135,21 @@ class TextRecording(Recording):
         """Return the files of the recording."""
         return [(name, "text", 1) for name in self._names]
 
-    @cached_property
-    def _known_size(self) -> SensorSize | None:
-        """The size that the user, the given calibration or the recording's own YAML tells."""
-        if self.options.sensor_size is not None:
-            return self.options.sensor_size
-        if self.options.calibration is not None and (named := read_sensor_size(self.options.calibration)):
-            return named
+    def _own_sensor_size(self) -> SensorSize | None:
         camera = self._yaml_calibration()
         return None if camera is None else SensorSize(camera.width, camera.height)
 
     @property
     def sensor_size(self) -> SensorSize:
         """The size that is known; else the ECD's, which all events must then fit."""
-        return self._known_size or ECD_SENSOR
+        return self.known_size or ECD_SENSOR
 
     def _yaml_calibration(self) -> Camera | None:
         text = self._read(CALIBRATION_YAML)
         return None if text is None else parse_yaml_calibration(text, self._source(CALIBRATION_YAML), None)
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
-        known = self._known_size is not None
+        known = self.known_size is not None
         with self._open(EVENTS) as file:
             for piece in read_event_text(file, self._source(EVENTS)):
                 x, y = int(piece.events.x.max()), int(piece.events.y.max())

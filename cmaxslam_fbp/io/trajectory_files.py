@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray, IntArray
-from cmaxslam_fbp.errors import OutputError, TrajectoryError
+from cmaxslam_fbp.errors import TrajectoryError
+from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
@@ -62,22 +63,11 @@ def parse_imu(text: str, *, source: str) -> ImuSamples:
 def write_trajectory(path: str | os.PathLike[str], trajectory: RotationTrajectory) -> None:
     """Write a TUM file: times with nine decimals (exact), positions with nine, quaternions with twelve.
 
-    Positions that are not known are written as zero. The file appears whole or not at all: it is written beside its
-    place and then moved there.
+    Positions that are not known are written as zero. The file appears whole or not at all.
     """
     lines = ["# t tx ty tz qx qy qz qw" + (" (orientation only)" if trajectory.positions_m is None else "")]
     lines += trajectory_lines(trajectory)
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
-        os.replace(temporary, target)
-    except OSError as error:
-        raise OutputError(
-            f"cannot write {target} ({error.strerror or error}); choose a folder that exists and is writable"
-        ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_file(Path(path), "\n".join(lines) + "\n")
 
 
 def trajectory_lines(trajectory: RotationTrajectory) -> list[str]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol
 
+from cmaxslam_fbp.choices import FORMATS
 from cmaxslam_fbp.errors import OutputError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.io.atomic_files import in_the_making
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
@@ -37,19 +38,10 @@ class EventSource(Protocol):
         """The inertial measurements, if there are any."""
 
 
-class Sink(Protocol):
-    """A file in the making. Leaving it writes what remains: the file is then complete."""
-
-    def __enter__(self) -> Sink:
-        """Start."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Finish the file."""
-
-    def write(self, events: Events) -> None:
-        """Append events."""
+WriteEvents = Callable[[Events], object]
+# Makes a file of a source at a path, with the compression that is wanted: a context that gives the function to append
+# events with. Leaving it writes what remains.
+Sink = Callable[[EventSource, Path, str], AbstractContextManager[WriteEvents]]
 
 
 @dataclass(frozen=True)
@@ -71,20 +63,21 @@ def write_recording(
 ) -> Written:
     """Write the events of `chunks`, and all else that the source has, in the format that the path's ending names.
 
-    `.bag` is a ROS 1 bag as the ECD has them (`compression`: none, bz2 or lz4), `.npz` a NumPy archive, `.zip` and a
-    name without ending the ECD's text. The work is done beside the path and moved there at the end. Ctrl-C ends the
+    `compression` is that of a bag's chunks: none, bz2 or lz4. The file appears whole or not at all. Ctrl-C ends the
     writing early: the file then holds the events so far.
     """
     if path.exists() and not overwrite:
         raise OutputError(f"{path} exists already; choose another name, or give --overwrite")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    sinks = _sinks()
+    if path.suffix not in sinks:
+        raise OutputError(f"the ending of {path} names no format that can be written: use {writable_endings()}")
     count = 0
     interrupted = False
-    try:
-        with _open_sink(source, path, temporary, compression) as sink:
+    with in_the_making(path) as temporary:
+        with sinks[path.suffix](source, temporary, compression) as write:
             try:
                 for events in chunks:
-                    sink.write(events)
+                    write(events)
                     count += len(events)
                     if progress is not None:
                         progress(events)
@@ -92,34 +85,14 @@ def write_recording(
                 interrupted = True
         if path.is_dir():
             shutil.rmtree(path)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary)
-        else:
-            temporary.unlink(missing_ok=True)
     return Written(count, interrupted)
 
 
-def _open_sink(source: EventSource, path: Path, temporary: Path, compression: str) -> Sink:
-    if path.suffix == ".bag":
-        from cmaxslam_fbp.io.bag_sink import BagSink
+def writable_endings() -> str:
+    """Return the endings that name a format to write, as part of a sentence."""
+    endings = sorted(filter(None, _sinks()))
+    return f"{', '.join(endings)} or none (a folder)"
 
-        return BagSink(source, temporary, compression)
-    if path.suffix == ".npz":
-        from cmaxslam_fbp.io.npz_sink import NpzSink
 
-        return NpzSink(source, temporary)
-    if path.suffix == ".zip":
-        from cmaxslam_fbp.io.text_sink import ZipTextSink
-
-        return ZipTextSink(source, temporary)
-    if path.suffix == "":
-        from cmaxslam_fbp.io.text_sink import FolderTextSink
-
-        return FolderTextSink(source, temporary)
-    raise OutputError(
-        f"the ending of {path} names no format that can be written: use .bag, .npz, .zip (ECD text) or none (a folder)"
-    )
+def _sinks() -> dict[str, Sink]:
+    return {ending: sink for name in FORMATS.names() for ending, sink in FORMATS[name].sinks.items()}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cmaxslam_fbp.errors import OutputError
-from cmaxslam_fbp.io.run_folder import RunFolder
+from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.report.page import data_uri, fill_template, read_resource
 from cmaxslam_fbp.report.plots import Curve, Panel, plot_bars, plot_panels
 from cmaxslam_fbp.report.run_files import RunFiles
@@ -81,13 +81,11 @@ def comparison_table(runs: Mapping[str, RunFiles]) -> Table:
         table.add_column(escape_markup(name), justify="right", overflow="fold")
     table.add_row("recording", *(escape_markup(files.name) for files in runs.values()))
     for label, values in figures(runs).items():
-        best = _best(label, values)
-        cells = [f"[bold]{_words(value)}[/]" if name == best else _words(value) for name, value in values.items()]
-        table.add_row(escape_markup(label), *cells)
+        table.add_row(escape_markup(label), *_cells(label, values, "[bold]{}[/]"))
     return table
 
 
-def write_comparison(runs: Mapping[str, RunFiles], folder: RunFolder) -> list[Path]:
+def write_comparison(runs: Mapping[str, RunFiles], folder: Path) -> list[Path]:
     """Write `errors.png`, `speed.png`, `errors_over_time.png` and `compare.html`; return their paths."""
     table = figures(runs)
     plots = {"speed.png": plot_bars({label: table[label] for label in _SPEED})}
@@ -100,17 +98,15 @@ def write_comparison(runs: Mapping[str, RunFiles], folder: RunFolder) -> list[Pa
     ]
     if curves:
         plots["errors_over_time.png"] = plot_panels([Panel("absolute error [deg]", curves, from_zero=True)])
-    written = [folder.write_bytes(name, data) for name, data in plots.items()]
-    return [*written, folder.write_text(PAGE, _page(runs, table, plots))]
+    written = [write_file(folder / name, data) for name, data in plots.items()]
+    return [*written, write_file(folder / PAGE, _page(runs, table, plots))]
 
 
 def _page(runs: Mapping[str, RunFiles], table: dict[str, dict[str, float | None]], plots: Mapping[str, bytes]) -> str:
     heads = "".join(f"<th>{escape(name)}</th>" for name in runs)
     rows = [_row("recording", [escape(files.name) for files in runs.values()])]
     for label, values in table.items():
-        best = _best(label, values)
-        cells = [f"<b>{_words(value)}</b>" if name == best else _words(value) for name, value in values.items()]
-        rows.append(_row(escape(label), cells))
+        rows.append(_row(escape(label), _cells(label, values, "<b>{}</b>")))
     titles = {"errors.png": "Errors", "speed.png": "Speed", "errors_over_time.png": "Errors over time"}
     pictures = "".join(
         f'<section class="card"><header><h2>{titles[name]}</h2></header>'
@@ -128,6 +124,12 @@ def _page(runs: Mapping[str, RunFiles], table: dict[str, dict[str, float | None]
 
 def _row(label: str, cells: list[str]) -> str:
     return f'<tr><th scope="row">{label}</th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _cells(label: str, values: Mapping[str, float | None], bold: str) -> list[str]:
+    """Return a figure of each run as text, the best one in bold."""
+    best = _best(label, values)
+    return [bold.format(_words(value)) if name == best else _words(value) for name, value in values.items()]
 
 
 def _best(label: str, values: Mapping[str, Any]) -> str | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import numpy.typing as npt
+
+from cmaxslam_fbp.arrays import Picture
 
 GAMMA = 0.75
 _BLACK_PERCENTILE = 98.0  # of the pixels that have events: those with more are all black
@@ -31,3 +34,9 @@ def draw_graticule(picture: npt.NDArray[np.uint8], step_deg: float = 30.0, grey:
     drawn[:, columns] = np.minimum(drawn[:, columns], grey)
     drawn[rows] = np.minimum(drawn[rows], grey)
     return drawn
+
+
+def encode_png(picture: Picture, compression: int | None = None) -> bytes:
+    """Return a picture, grey (height, width) or blue-green-red (height, width, 3), as the bytes of a PNG file."""
+    options = [] if compression is None else [cv2.IMWRITE_PNG_COMPRESSION, compression]
+    return bytes(cv2.imencode(".png", picture, options)[1].tobytes())

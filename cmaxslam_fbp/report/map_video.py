@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
+from contextlib import ExitStack
 from pathlib import Path
+from types import TracebackType
 
 import cv2
 import numpy as np
@@ -12,7 +13,8 @@ import numpy.typing as npt
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import OutputError
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
-from cmaxslam_fbp.report.map_view import colour_map, draw_lines, outline_on_map
+from cmaxslam_fbp.io.atomic_files import in_the_making
+from cmaxslam_fbp.report.map_view import colour_map, cut_at_sides, draw_lines, outline_on_map
 
 PATH_BGR, TEXT_BGR = (235, 99, 37), (70, 60, 50)
 _MOST_WIDTH = 1920  # what every player takes
@@ -41,7 +43,7 @@ class MapVideo:
             raise OutputError(f"the video {path} must end in .mp4")
         self.path = path
         self._border, self._rate_hz = border, rate_hz
-        self._temporary = path.with_name(f".{path.stem}.{os.getpid()}.part.mp4")
+        self._file = ExitStack()
         self._writer: cv2.VideoWriter | None = None
         self._size = 0, 0
         self._axes: list[FloatArray] = []
@@ -49,17 +51,10 @@ class MapVideo:
     def __enter__(self) -> MapVideo:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._writer is None:
-            return
-        self._writer.release()
-        try:
-            if kind is None:
-                os.replace(self._temporary, self.path)
-        except OSError as error:
-            raise OutputError(f"cannot write {self.path}: {error.strerror or error}") from error
-        finally:
-            self._temporary.unlink(missing_ok=True)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.__exit__(kind, error, trace)
 
     def add(self, panorama: npt.NDArray[np.float32], R_wc: FloatArray, t_s: float) -> None:
         """Append a frame: the map as it is (height, width), the camera's orientation (3, 3), and the time."""
@@ -71,8 +66,7 @@ class MapVideo:
             picture = np.asarray(cv2.resize(picture, self._size, interpolation=cv2.INTER_AREA), np.uint8)
         self._axes.append(R_wc[:, 2].copy())
         path = Equirectangular(width, height).project(np.array(self._axes))
-        cuts = np.flatnonzero(np.abs(np.diff(path[:, 0])) > width / 2) + 1
-        draw_lines(picture, [piece for piece in np.split(path, cuts) if len(piece) > 1], PATH_BGR, 1)
+        draw_lines(picture, cut_at_sides(path, width), PATH_BGR, 1)
         if self._border is not None:
             draw_lines(picture, outline_on_map(self._border, R_wc, width, height))
         place = 12, height - 14
@@ -86,9 +80,10 @@ class MapVideo:
         scale = min(1.0, _MOST_WIDTH / width)
         self._size = max(2 * round(scale * width / 2), 2), max(2 * round(scale * height / 2), 2)
         code = cv2.VideoWriter.fourcc(*"mp4v")
-        self._writer = cv2.VideoWriter(str(self._temporary), code, self._rate_hz, self._size)
+        temporary = self._file.enter_context(in_the_making(self.path, ending=".mp4"))
+        self._writer = cv2.VideoWriter(str(temporary), code, self._rate_hz, self._size)
+        self._file.callback(self._writer.release)
         if not self._writer.isOpened():
-            self._writer = None
             raise OutputError(
                 f"cannot write the video {self.path}: the folder is missing, or OpenCV has no mp4 encoder"
             )

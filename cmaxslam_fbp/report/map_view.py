@@ -58,6 +58,11 @@ def outline_on_map(border: FloatArray, R_wc: FloatArray, width: int, height: int
     `border` (K, 3) are directions in the camera frame. Each line is an array (N, 2) of pixels.
     """
     pixels = Equirectangular(width, height).project(np.vstack([border, border[:1]]) @ R_wc.T)
+    return cut_at_sides(pixels, width)
+
+
+def cut_at_sides(pixels: FloatArray, width: int) -> list[FloatArray]:
+    """Return a line (N, 2) on a panorama as lines, cut where it leaves it at one side and comes back at the other."""
     cuts = np.flatnonzero(np.abs(np.diff(pixels[:, 0])) > width / 2) + 1
     return [piece for piece in np.split(pixels, cuts) if len(piece) > 1]
 

@@ -15,9 +15,9 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from cmaxslam_fbp.io.run_folder import RunFolder
+from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.report.decimation import even_indices
-from cmaxslam_fbp.report.map_picture import draw_map
+from cmaxslam_fbp.report.map_picture import draw_map, encode_png
 from cmaxslam_fbp.report.map_view import used_part
 from cmaxslam_fbp.report.packet_pictures import AFTER, BEFORE
 from cmaxslam_fbp.report.page_charts import lost_ranges_s, make_charts
@@ -33,7 +33,7 @@ _MOST_WIDTH = 4096  # the largest texture that every graphics card takes
 
 def write_report(path: Path) -> Path:
     """Make the report of the run in a folder from the files there; return its path."""
-    return RunFolder(path).write_text(REPORT, report_page(RunFiles.read(path)))
+    return write_file(path / REPORT, report_page(RunFiles.read(path)))
 
 
 def report_page(files: RunFiles) -> str:
@@ -102,7 +102,7 @@ def _used_part(panorama: npt.NDArray[np.float32]) -> list[float]:
 def _map_image(picture: npt.NDArray[np.uint8]) -> str:
     """Return the map as a PNG address, halved in size until it is small enough."""
     while True:
-        encoded = cv2.imencode(".png", picture, [cv2.IMWRITE_PNG_COMPRESSION, 9])[1].tobytes()
+        encoded = encode_png(picture, compression=9)
         height, width = picture.shape
         if (len(encoded) <= _MOST_PICTURE_BYTES and width <= _MOST_WIDTH) or width <= 512:
             return data_uri(encoded)

@@ -95,36 +95,16 @@ def _windows(files: RunFiles) -> list[Chart]:
         return [float(value) if value else None for value in values]
 
     rate = (np.array([float(count) for count in windows["events"]]) / (ends - starts) / 1e6)[chosen]
-    match = _series("match", middles, column("match"), 1, "line")
-    score = _series("contrast", middles, column("score"), 0, "line")
-    return [
-        {
-            "id": "contrast",
-            "title": "Contrast",
-            "unit": "",
-            "note": "score of each window over the map",
-            "series": [score],
-            "zero": True,
-            "half": True,
-        },
-        {
-            "id": "match",
-            "title": "Match",
-            "unit": "",
-            "note": "correlation of each window with the map before it",
-            "series": [match],
-            "zero": True,
-            "half": True,
-        },
-        {
-            "id": "rate",
-            "title": "Event rate",
-            "unit": "Mev/s",
-            "note": "events of each window behind the filters",
-            "series": [_series("rate", middles, rate, 2, "area")],
-            "zero": True,
-        },
-    ]
+
+    def chart(name: str, title: str, unit: str, note: str, values: Any, color: int, style: str) -> Chart:
+        series = [_series(name, middles, values, color, style)]
+        return {"id": name, "title": title, "unit": unit, "note": note, "series": series, "zero": True}
+
+    contrast = chart("contrast", "Contrast", "", "score of each window over the map", column("score"), 0, "line")
+    words = "correlation of each window with the map before it"
+    match = chart("match", "Match", "", words, column("match"), 1, "line")
+    events = chart("rate", "Event rate", "Mev/s", "events of each window behind the filters", rate, 2, "area")
+    return [{**contrast, "half": True}, {**match, "half": True}, events]
 
 
 def _three(names: Sequence[str], times: npt.ArrayLike, values: FloatArray, style: str) -> list[dict[str, Any]]:

@@ -38,7 +38,7 @@ class Panel:
     from_zero: bool = False
 
 
-def plot_panels(panels: Sequence[Panel], title: str = "") -> bytes:
+def plot_panels(panels: Sequence[Panel]) -> bytes:
     """Return a PNG with one plot below the other, over a common time axis."""
     figure = new_figure(len(panels))
     axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
@@ -53,12 +53,10 @@ def plot_panels(panels: Sequence[Panel], title: str = "") -> bytes:
             axis.legend(loc="upper right", ncols=4, fontsize=8, frameon=False)
         tidy(axis)
     axes[-1].set_xlabel("time [s]")
-    if title:
-        axes[0].set_title(title, loc="left", fontweight="bold")
     return as_png(figure)
 
 
-def plot_bars(groups: Mapping[str, Mapping[str, float | None]], title: str = "") -> bytes:
+def plot_bars(groups: Mapping[str, Mapping[str, float | None]]) -> bytes:
     """Return a PNG with one plot per group: horizontal bars, named and with their values; None has no bar."""
     count = max((len(bars) for bars in groups.values()), default=1)
     figure = new_figure(len(groups), panel_in=0.7 + 0.32 * count)
@@ -73,8 +71,6 @@ def plot_bars(groups: Mapping[str, Mapping[str, float | None]], title: str = "")
         axis.set_title(label, loc="left", fontsize=10, fontweight="bold")
         tidy(axis)
         axis.grid(visible=False, axis="y")
-    if title:
-        figure.suptitle(title)
     return as_png(figure)
 
 

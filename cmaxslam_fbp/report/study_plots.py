@@ -120,7 +120,7 @@ def plot_signed_distributions(
     return as_png(figure)
 
 
-def plot_pictures(grid: Mapping[str, Mapping[str, npt.NDArray[np.uint8] | None]], title: str = "") -> bytes:
+def plot_pictures(grid: Mapping[str, Mapping[str, npt.NDArray[np.uint8] | None]], title: str) -> bytes:
     """Return a PNG with grey pictures side by side: one row of pictures per key, each with its name above."""
     columns = max(len(row) for row in grid.values())
     shapes = [picture.shape for row in grid.values() for picture in row.values() if picture is not None]
@@ -136,6 +136,5 @@ def plot_pictures(grid: Mapping[str, Mapping[str, npt.NDArray[np.uint8] | None]]
             axis.set_title(f"{row}, {column}", fontsize=8)
             if picture is not None:
                 axis.imshow(picture, cmap="gray", vmin=0, vmax=255, interpolation="lanczos")
-    if title:
-        figure.suptitle(title, fontsize=11)
+    figure.suptitle(title, fontsize=11)
     return as_png(figure)

@@ -27,7 +27,7 @@ def plot_trajectories(
     """
     origin_ns = min(trajectory.start_ns for trajectory in estimates.values())
     end_ns = max(trajectory.end_ns for trajectory in estimates.values())
-    truth = None if ground_truth is None else _cut(ground_truth, origin_ns, end_ns)
+    truth = None if ground_truth is None else ground_truth.between(origin_ns, end_ns + 1)
     aligned = {name: (trajectory, _alignment(trajectory, truth)) for name, trajectory in estimates.items()}
     panels: list[Panel] = []
     if "orientation" in parts:
@@ -71,10 +71,6 @@ def _three(
             curves.append(Curve(name, t_s, true_values[:, axis], len(curves), is_reference=True))
         panels.append(Panel(label, curves))
     return panels
-
-
-def _cut(ground_truth: RotationTrajectory, start_ns: int, end_ns: int) -> RotationTrajectory:
-    return ground_truth.between(start_ns, end_ns + 1)
 
 
 def _alignment(estimate: RotationTrajectory, truth: RotationTrajectory | None) -> Rotation:

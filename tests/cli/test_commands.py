@@ -4,30 +4,23 @@ import numpy as np
 import pytest
 
 from cmaxslam_fbp import __version__
-from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.geometry.camera import davis240c
-from cmaxslam_fbp.io import open_recording
+from cmaxslam_fbp.io import Recording, open_recording
 from cmaxslam_fbp.io.trajectory_files import write_trajectory
-from cmaxslam_fbp.io.writing import write_recording
 from cmaxslam_fbp.trajectory import RotationTrajectory
 
 
-class Source:
-    camera = davis240c()
-    sensor_size = SensorSize(240, 180)
-    imu = None
-
-    def __init__(self):
-        t_ns = 1_468_941_032_229_417_000 + np.arange(0, 60_000_001, 5_000_000)
-        angles = 0.5 * 0.5 * (t_ns - t_ns[0]) * 1e-9  # half of 0.5 rad/s about y
-        zeros = np.zeros(len(t_ns))
-        quaternions = np.column_stack([zeros, np.sin(angles), zeros, np.cos(angles)])
-        self.ground_truth = RotationTrajectory(t_ns, quaternions)
+def make_recording(events):
+    t_ns = 1_468_941_032_229_417_000 + np.arange(0, 60_000_001, 5_000_000)
+    angles = 0.5 * 0.5 * (t_ns - t_ns[0]) * 1e-9  # half of 0.5 rad/s about y
+    zeros = np.zeros(len(t_ns))
+    quaternions = np.column_stack([zeros, np.sin(angles), zeros, np.cos(angles)])
+    return Recording.from_events(events, camera=davis240c(), ground_truth=RotationTrajectory(t_ns, quaternions))
 
 
 @pytest.fixture
 def bag(tmp_path, make_events):
-    write_recording(Source(), [make_events(5000)], tmp_path / "a.bag")
+    make_recording(make_events(5000)).convert(tmp_path / "a.bag")
     return tmp_path / "a.bag"
 
 
@@ -89,7 +82,7 @@ def test_the_peak_rate_is_that_of_the_busiest_ten_milliseconds(run, tmp_path, ma
     column = np.ones(len(t_ns), np.uint16)
     events = Events(t_ns, column, column, column.astype(np.uint8))
     expected = np.bincount(t_ns // 10_000_000).max() / 0.01
-    write_recording(Source(), [events], tmp_path / "b.bag")
+    make_recording(events).convert(tmp_path / "b.bag")
     assert json.loads(run("info", tmp_path / "b.bag", "--json").stdout)["peak_rate_ev_s"] == expected
 
 

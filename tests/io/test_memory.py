@@ -6,15 +6,11 @@ import textwrap
 
 import numpy as np
 
-from cmaxslam_fbp.events import Events, SensorSize
+from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.io.writing import write_recording
 
 MILLIONS = 45  # 585 MB in the bag
-
-
-class Source:
-    sensor_size = SensorSize(240, 180)
-    camera = ground_truth = imu = None
 
 
 def test_reading_a_bag_of_585_mb_takes_less_than_500_mb_of_memory(tmp_path):
@@ -26,7 +22,7 @@ def test_reading_a_bag_of_585_mb_takes_less_than_500_mb_of_memory(tmp_path):
             t_ns = 1_468_941_032_000_000_000 + (i * n + np.arange(n)) * 200  # 5 Mev/s
             yield Events(t_ns, column.astype(np.uint16), column.astype(np.uint16), (column % 2).astype(np.uint8))
 
-    write_recording(Source(), chunks(), tmp_path / "long.bag")
+    write_recording(Recording.from_events([], sensor_size=(240, 180)), chunks(), tmp_path / "long.bag")
     program = textwrap.dedent(
         f"""
         from cmaxslam_fbp.io import open_recording

@@ -2,27 +2,23 @@ import numpy as np
 import pytest
 
 from cmaxslam_fbp.errors import OutputError
-from cmaxslam_fbp.events import Events, SensorSize
+from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.camera import Camera, davis240c, dvxplorer
-from cmaxslam_fbp.io import open_recording
+from cmaxslam_fbp.io import Recording, open_recording
 from cmaxslam_fbp.io.writing import write_recording
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 
-class Source:
-    """A made-up recording."""
-
-    def __init__(self, camera, *, poses=True):
-        self.camera = camera
-        self.sensor_size = SensorSize(camera.width, camera.height)
-        t_ns = 1_468_941_032_229_000_001 + np.arange(30) * 5_000_000
-        quaternions = np.random.default_rng(0).normal(size=(30, 4))
-        quaternions /= np.linalg.norm(quaternions, axis=1)[:, None]
-        positions = np.random.default_rng(1).normal(size=(30, 3))
-        values = np.random.default_rng(2).normal(size=(30, 6))
-        self.ground_truth = RotationTrajectory(t_ns, quaternions, positions) if poses else None
-        self.imu = ImuSamples(t_ns, values[:, :3], values[:, 3:]) if poses else None
+def make_source(camera):
+    """A made-up recording, without events."""
+    t_ns = 1_468_941_032_229_000_001 + np.arange(30) * 5_000_000
+    quaternions = np.random.default_rng(0).normal(size=(30, 4))
+    quaternions /= np.linalg.norm(quaternions, axis=1)[:, None]
+    positions = np.random.default_rng(1).normal(size=(30, 3))
+    values = np.random.default_rng(2).normal(size=(30, 6))
+    poses, imu = RotationTrajectory(t_ns, quaternions, positions), ImuSamples(t_ns, values[:, :3], values[:, 3:])
+    return Recording.from_events([], camera=camera, ground_truth=poses, imu=imu)
 
 
 FISHEYE = Camera(346, 260, 200.0, 201.0, 170.0, 130.0, (0.01, -0.02, 0.003, 0.0004), "equidistant")
@@ -31,7 +27,7 @@ FISHEYE = Camera(346, 260, 200.0, 201.0, 170.0, 130.0, (0.01, -0.02, 0.003, 0.00
 @pytest.mark.parametrize("name", ["a.bag", "a.npz", "a.zip", "a"])
 @pytest.mark.parametrize("camera", [davis240c(), dvxplorer(), FISHEYE], ids=["davis240c", "dvxplorer", "fisheye"])
 def test_what_is_written_is_read_back(tmp_path, name, camera, make_events, assert_same_events):
-    source = Source(camera)
+    source = make_source(camera)
     events = make_events(5000, duration_ns=100_000_000, width=camera.width, height=camera.height)
     chunks = [events[:3000], Events.empty(), events[3000:]]
     written = write_recording(source, chunks, tmp_path / name)
@@ -58,7 +54,7 @@ def test_an_independent_reader_understands_the_bag(tmp_path, compression, make_e
 
     from rosbags.highlevel import AnyReader
 
-    source = Source(davis240c())
+    source = make_source(davis240c())
     events = make_events(300)
     write_recording(source, [events], tmp_path / "a.bag", compression=compression)
     with AnyReader([Path(tmp_path / "a.bag")]) as reader:
@@ -85,7 +81,7 @@ def test_an_independent_reader_understands_the_bag(tmp_path, compression, make_e
 
 def test_a_recording_converts_itself(tmp_path, make_events, assert_same_events):
     events = make_events(500)
-    write_recording(Source(davis240c()), [events], tmp_path / "a.bag")
+    write_recording(make_source(davis240c()), [events], tmp_path / "a.bag")
     assert open_recording(tmp_path / "a.bag").convert(tmp_path / "b.npz") == 500
     assert open_recording(tmp_path / "b.npz").convert(tmp_path / "c", start_s=0.01, duration_s=0.02) < 500
     cut = Events.concatenate(open_recording(tmp_path / "c").chunks())
@@ -101,7 +97,7 @@ def test_an_interrupted_writing_keeps_the_events_so_far(tmp_path, name, make_eve
         yield events[:60]
         raise KeyboardInterrupt
 
-    written = write_recording(Source(davis240c()), chunks(), tmp_path / name)
+    written = write_recording(make_source(davis240c()), chunks(), tmp_path / name)
     assert (written.events, written.interrupted) == (60, True)
     assert_same_events(Events.concatenate(open_recording(tmp_path / name).chunks()), events[:60])
 
@@ -109,20 +105,20 @@ def test_an_interrupted_writing_keeps_the_events_so_far(tmp_path, name, make_eve
 @pytest.mark.parametrize("name", ["a.bag", "a.npz", "a.zip", "a"])
 def test_a_failing_source_leaves_nothing_behind_and_the_old_file_alone(tmp_path, name, make_events, assert_same_events):
     events = make_events(100)
-    write_recording(Source(davis240c()), [events], tmp_path / name)
+    write_recording(make_source(davis240c()), [events], tmp_path / name)
 
     def chunks():
         yield events[:60]
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        write_recording(Source(davis240c()), chunks(), tmp_path / name, overwrite=True)
+        write_recording(make_source(davis240c()), chunks(), tmp_path / name, overwrite=True)
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert_same_events(Events.concatenate(open_recording(tmp_path / name).chunks()), events)
 
 
 def test_existing_outputs_unknown_endings_and_missing_folders(tmp_path, make_events):
-    source, events = Source(davis240c(), poses=False), make_events(10)
+    source, events = Recording.from_events([], camera=davis240c()), make_events(10)
     (tmp_path / "a.bag").write_text("precious")
     with pytest.raises(OutputError, match="exists already; choose another name, or give --overwrite"):
         write_recording(source, [events], tmp_path / "a.bag")

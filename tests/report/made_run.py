@@ -8,7 +8,6 @@ from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.evaluation import evaluate
 from cmaxslam_fbp.geometry.camera import davis240c
-from cmaxslam_fbp.io.run_folder import RunFolder
 from cmaxslam_fbp.io.trajectory_files import format_seconds, write_trajectory
 from cmaxslam_fbp.report.reference import describe_reference
 from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
@@ -26,7 +25,7 @@ def made_trajectory(duration_s=2.0, amplitude=0.6, error_rad=0.0):
 
 def make_run(path, *, reference=True, lost=(), warnings=(), size=(512, 256), error_rad=0.002, extra=True):
     """Write the files of a run; return its folder."""
-    folder = RunFolder.create(path)
+    path.mkdir(parents=True)
     estimate, truth = made_trajectory(error_rad=error_rad), made_trajectory()
     duration_s = (estimate.end_ns - START_NS) / 1e9
     write_trajectory(path / "trajectory.txt", estimate)
@@ -36,20 +35,20 @@ def make_run(path, *, reference=True, lost=(), warnings=(), size=(512, 256), err
             panorama, (int(place * size[0]), int(0.3 * size[1])), (int(place * size[0]), int(0.7 * size[1])), 9.0, 2
         )
     cv2.rectangle(panorama, (int(0.5 * size[0]), int(0.4 * size[1])), (int(0.6 * size[0]), int(0.6 * size[1])), 9.0, -1)
-    folder.write_array("panorama.npy", panorama)
+    np.save(path / "panorama.npy", panorama)
     omega = estimate.angular_velocity_at(estimate.t_ns[1:-1:2])
     lines = ["t_s,wx_rad_s,wy_rad_s,wz_rad_s,frontend_wx_rad_s,frontend_wy_rad_s,frontend_wz_rad_s,status"]
     for t_ns, w in zip(estimate.t_ns[1:-1:2], omega, strict=True):
         numbers = ",".join(f"{value:.6f}" for value in (*w, *(1.02 * w)))
         lines.append(f"{format_seconds(int(t_ns))},{numbers},converged")
-    folder.write_text("angular_velocity.csv", "\n".join(lines) + "\n")
+    (path / "angular_velocity.csv").write_text("\n".join(lines) + "\n")
     lines = ["start_s,end_s,events,tracking,score,match,evaluations,seconds"]
     for number in range(19):
         first, last = START_NS + number * 100_000_000, START_NS + (number + 2) * 100_000_000
         tracking, match = "lost" if number in lost else "adjusted", f"{0.5 + 0.01 * number}" if number else ""
         row = f"{100_000 + number},{tracking},{1 + number},{match},7,0.1"
         lines.append(f"{format_seconds(first)},{format_seconds(last)},{row}")
-    folder.write_text("windows.csv", "\n".join(lines) + "\n")
+    (path / "windows.csv").write_text("\n".join(lines) + "\n")
     run = {
         "version": "0.1.0",
         "command": ["cmaxslam-fbp", "run", "my file.bag", "-o", "there"],
@@ -69,12 +68,12 @@ def make_run(path, *, reference=True, lost=(), warnings=(), size=(512, 256), err
         "peak_memory_mb": 300.0,
         "warnings": list(warnings),
     }
-    folder.write_json("run.json", run)
+    (path / "run.json").write_text(json.dumps(run))
     if reference:
-        folder.write_json("metrics.json", evaluate(estimate, truth).to_dict())
+        (path / "metrics.json").write_text(json.dumps(evaluate(estimate, truth).to_dict()))
     if extra:
         gyroscope = AngularVelocities(truth.t_ns, truth.angular_velocity_at(truth.t_ns))
         known = (truth, gyroscope) if reference else (None, None)
         values = describe_reference(estimate, START_NS, davis240c(), *known)
-        folder.write_text("report_data.json", json.dumps(values))
+        (path / "report_data.json").write_text(json.dumps(values))
     return path

@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
 
+from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.io import open_recording
+from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.report.packet_pictures import draw_packet
 
 
 @pytest.fixture
-def recording(tmp_path, made_trajectory):
+def recording(made_trajectory):
     """Fixed points, seen every millisecond from a camera that sweeps over them."""
     camera, trajectory = Camera(120, 90, 100, 100, 59.5, 44.5), made_trajectory(duration_s=1.0, amplitude=2.0)
     points = np.column_stack([*np.random.default_rng(0).uniform(-0.4, 0.4, (2, 40)), np.ones(40)])
@@ -18,17 +19,8 @@ def recording(tmp_path, made_trajectory):
     times, ahead = t_ns.repeat(40), directions[:, 2] > 0.1
     x, y = np.rint(camera.project(directions[ahead])).astype(int).T
     on = (x >= 0) & (x < 120) & (y >= 0) & (y < 90)
-    np.savez(
-        tmp_path / "a.npz",
-        t_ns=times[ahead][on],
-        x=x[on],
-        y=y[on],
-        p=np.ones(on.sum(), np.uint8),
-        width=120,
-        height=90,
-        intrinsics=[100, 100, 59.5, 44.5],
-    )
-    return open_recording(tmp_path / "a.npz")
+    events = Events.from_arrays(times[ahead][on], x[on], y[on], np.ones(on.sum()))
+    return Recording.from_events(events, camera=camera)
 
 
 def test_the_warped_packet_is_sharper(recording, made_trajectory):

@@ -1,0 +1,65 @@
+"""A fingerprint of the sources that a piece of work uses: its own file, and all of the package that it imports."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1]
+
+
+@cache
+def source_digest(start: Path, package: Path = PACKAGE) -> str:
+    """Return the SHA-256 of a source file and of all files of the package that it imports, as hexadecimal text."""
+    total = hashlib.sha256()
+    for file in used_files(start, package):
+        name = file.relative_to(package).as_posix() if file.is_relative_to(package) else file.name
+        total.update(name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
+    return total.hexdigest()
+
+
+def used_files(start: Path, package: Path = PACKAGE) -> list[Path]:
+    """Return a source file and all files of the package that it imports, directly or not, sorted.
+
+    Imports within functions count, and so do the places `module:name` of the registries; those for type checkers do
+    not. Packages count with their `__init__.py`; that of the whole package, which only names things, does not.
+    """
+    found: set[Path] = set()
+    waiting = {start}
+    while waiting:
+        file = waiting.pop()
+        found.add(file)
+        waiting |= {used for name in _imported_names(file) for used in _executed(name, package)} - found
+    return sorted(found)
+
+
+@cache
+def _imported_names(file: Path) -> frozenset[str]:
+    """Return the full names of what a file imports: modules, and what is taken out of them."""
+    return frozenset(_imported(ast.parse(file.read_bytes())))
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        return
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[\w.]+:\w+", node.value):
+        yield node.value.partition(":")[0]
+    for child in ast.iter_child_nodes(node):
+        yield from _imported(child)
+
+
+def _executed(full_name: str, package: Path) -> Iterator[Path]:
+    """Yield the files of the package that the import of a full name executes."""
+    root, *parts = full_name.split(".")
+    place = package
+    for part in parts if root == package.name else ():
+        place = place / part
+        yield from (file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file())

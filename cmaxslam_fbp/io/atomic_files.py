@@ -1,0 +1,48 @@
+"""Files that appear whole or not at all: made beside their place, and moved there when they are done."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from cmaxslam_fbp.errors import OutputError
+
+
+@contextmanager
+def in_the_making(path: Path, *, make_folder: bool = False, ending: str = "") -> Iterator[Path]:
+    """Yield the path `.NAME.PID.part` beside `path`, at which a file or folder is to be made.
+
+    At the end it is moved to its place. After an error nothing is left of it, and what was there before stays.
+
+    Parameters
+    ----------
+    path : where the file or folder belongs
+    make_folder : make the folder that it belongs in, where that is missing
+    ending : of the temporary name, for libraries that look at it
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part{ending}")
+    try:
+        if make_folder:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        os.replace(temporary, path)
+    except OSError as error:
+        raise OutputError(
+            f"cannot write {path}: {error.strerror or error}; choose a folder that exists and can be written"
+        ) from error
+    finally:
+        if temporary.is_dir():
+            shutil.rmtree(temporary)
+        else:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def write_file(path: Path, data: str | bytes, *, make_folder: bool = False) -> Path:
+    """Write text or bytes to a file; return its path."""
+    with in_the_making(path, make_folder=make_folder) as temporary:
+        temporary.write_bytes(data.encode() if isinstance(data, str) else data)
+    return path

@@ -1,0 +1,47 @@
+"""Find out what a path holds, and open it as a recording."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from cmaxslam_fbp.choices import FORMATS
+from cmaxslam_fbp.config import load_config
+from cmaxslam_fbp.errors import RecordingError
+from cmaxslam_fbp.io.recording import Recording
+
+
+def open_recording(path: str | os.PathLike[str], **options: Any) -> Recording:
+    """Open a recording of any of the known formats, recognised by its content or its ending.
+
+    Options are those of `config.RecordingConfig`: `events_topic`, `poses_topic` and `imu_topic` for a bag with several
+    candidates; `calibration` (a file) comes before the recording's own; `sensor_size` (width, height) is for recordings
+    that do not tell it.
+    """
+    path = Path(path)
+    settings = load_config(flags={f"recording.{name}": value for name, value in options.items()}).recording
+    try:
+        if not path.exists():
+            raise RecordingError(f"{path} does not exist; give {readable_formats()}")
+        # The newest first: a format from outside may be a special case of one that is known.
+        for form in reversed(_formats()):
+            if form.recognises(path):
+                return form(path, settings)
+        if path.is_dir():
+            files = " and ".join(f"no {form.folder_file}" for form in reversed(_formats()) if form.folder_file)
+            raise RecordingError(f"the folder {path} is not a recording: it has {files}")
+        what = "is empty" if path.stat().st_size == 0 else "is not a recording"
+        raise RecordingError(f"{path} {what}; give {readable_formats()}")
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def readable_formats() -> str:
+    """Return what can be opened, as part of a sentence."""
+    *others, last = (form.description for form in _formats())
+    return ", ".join([*others, f"or {last}"])
+
+
+def _formats() -> list[type[Recording]]:
+    return [FORMATS[name] for name in FORMATS.names()]
