@@ -1,4 +1,4 @@
-"""Filters on a stream of events: keep every n-th, drop the hot pixels."""
+"""Filters on a stream of events: drop the hot pixels, keep every n-th event."""
 
 from __future__ import annotations
 
@@ -7,10 +7,18 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.config import EventsConfig
 from cmaxslam_fbp.events.events import Events
 from cmaxslam_fbp.events.sensor import SensorSize
 
 HOT_PIXEL_EVENTS = 1_000_000  # events at the start of the stream in which hot pixels are looked for
+
+
+def filter_events(chunks: Iterable[Events], config: EventsConfig, size: SensorSize) -> Iterator[Events]:
+    """Yield the events of a stream that the configuration leaves in it: without hot pixels, then every n-th."""
+    if config.hot_pixel_factor is not None:
+        chunks = remove_hot_pixels(chunks, size, config.hot_pixel_factor)
+    return subsample(chunks, config.subsample)
 
 
 def subsample(chunks: Iterable[Events], step: int) -> Iterator[Events]:

@@ -121,7 +121,7 @@ class _Run:
         self._config, self._recording, self._on_step = config, recording, on_step
         self._range = start_s, duration_s
         camera = recording.require_camera()
-        self._estimator = VelocityEstimator(camera, config.frontend, config.events)
+        self._estimator = VelocityEstimator(camera, config.frontend)
         self._backend = Backend(config.backend, camera)
         self._stream: EventStream = recording.chunks(start_s, duration_s)
         self._feed: Feed | None = None

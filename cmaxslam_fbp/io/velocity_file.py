@@ -4,36 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal
 
 from cmaxslam_fbp.errors import OutputError
 from cmaxslam_fbp.frontend.estimate import VelocityEstimate
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 
-def velocity_columns(kind: Literal["angular", "linear"]) -> list[str]:
-    """Return the names of the columns."""
-    letter, unit = ("w", "rad_s") if kind == "angular" else ("v", "m_s")
-    return [
-        "t_s",
-        *(f"{letter}{axis}_{unit}" for axis in "xyz"),
-        "score",
-        "evaluations",
-        "status",
-        *(f"std_{letter}{axis}_{unit}" for axis in "xyz"),
-        "quality",
-        "events",
-    ]
-
-
-def write_velocities(path: Path, estimates: Iterable[VelocityEstimate], kind: Literal["angular", "linear"]) -> None:
+def write_velocities(path: Path, estimates: Iterable[VelocityEstimate], names: Sequence[str]) -> None:
     """Write one line per estimate, with the recording's own times to the nanosecond.
 
-    The file appears whole or not at all: it is written beside its place and then moved there.
+    `names` are those of the P components of the velocities, with their units. The file appears whole or not at all: it
+    is written beside its place and then moved there.
     """
-    lines = [",".join(velocity_columns(kind)), *(_line(estimate) for estimate in estimates)]
+    deviations = [f"std_{name}" for name in names]
+    columns = ["t_s", *names, "score", "evaluations", "status", *deviations, "quality", "events"]
+    lines = [",".join(columns), *(_line(estimate) for estimate in estimates)]
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
