@@ -23,6 +23,7 @@ from cmaxslam_fbp.frontend.warps import CAMERA_SIGN, Grid
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 
+_MIN_EVENTS = 100  # fewer say nothing
 _STILL_INTERVALS = 10  # CMax-SLAM: a packet at a fixed rate that lasts longer than this has zero velocity
 _MIN_MOTION_BINS = 0.05  # the largest plausible speed must move events by at least this
 
@@ -106,7 +107,7 @@ class VelocityEstimator:
     def _rule(self, packet: Packet) -> EstimateStatus | None:
         """Return the status of a packet that needs no optimisation."""
         count = len(packet.events)
-        if count < self.config.min_events:
+        if count < _MIN_EVENTS:
             return EstimateStatus.TOO_FEW_EVENTS
         duration_s = _duration_s(packet)
         if duration_s == 0:

@@ -167,7 +167,8 @@ def test_events_of_another_sensor_are_an_error_of_one_line(boxes):
 )
 def test_tensors_give_the_same_estimates(boxes, settings):
     pytest.importorskip("torch")
-    events = boxes.events[:300_000]
+    # Not from the start, where hardly anything moves: there a search may stall, and the last bits decide where.
+    events = boxes.events[300_000:600_000]
     pairs = list(zip(run(boxes, events, **settings), run(boxes, events, compute="torch", **settings), strict=True))
     assert len(pairs) > 10
     for ours, theirs in pairs:
