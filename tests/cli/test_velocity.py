@@ -1,6 +1,5 @@
 import csv
 import json
-import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -90,12 +89,13 @@ def test_bad_values_are_one_line(run, bag):
     assert "'square' is none of rect, linear, gauss" in run("velocity", bag, "--kernel", "square", code=2).stderr
 
 
-def test_the_help_lists_the_choices_of_the_registries(run):
-    words = re.sub(r"[\s│]+", "", run("velocity", "--help").stdout)
+def test_the_help_lists_the_choices_of_the_registries(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "250")
+    words = run("velocity", "--help").stdout
     for choices in (MODELS, KERNELS, RECONSTRUCTIONS, SCORES, SOLVERS):
         assert "|".join(choices.names()) in words
-    assert "--backend[numba|torch]" in words
-    assert "--backend[numba|torch]" in re.sub(r"[\s│]+", "", run("run", "--help").stdout)
+    assert "[numba|torch]" in words
+    assert "[numba|torch]" in run("run", "--help").stdout
 
 
 def test_filters_of_the_stream_come_before_the_packets(run, bag, tmp_path):

@@ -51,6 +51,7 @@ def test_long_packets_of_a_sparse_scene_are_followed(shapes, model):
         {"reconstruction": "cubic"},
         {"surrogate": "sigmoid"},
         {"solver": "trust_ncg"},
+        {"solver": "quasi_newton"},
     ],
     ids=lambda settings: "-".join(f"{value}" for value in settings.values()),
 )
