@@ -24,12 +24,13 @@ from types import FunctionType
 from typing import Any
 
 from numba import njit
+from numba.extending import register_jitable
 
 # Sums may be taken in any order, and so in vector registers; the order is fixed when the code is compiled.
 REASSOCIATED = frozenset({"contract", "reassoc", "nsz", "arcp"})
 CONTRACTED = frozenset({"contract"})
 
-_KERNEL_FILES = ("*_kernels.py", "*_numba.py")
+_KERNEL_FILES = ("*_kernels.py", "*_numba.py", "motion_models.py")
 
 
 @cache
@@ -55,10 +56,16 @@ def compiled(function: Callable | None = None, *, fastmath: frozenset[str] = fro
     return njit(nogil=True, cache=can_cache(), error_model="numpy", fastmath=set(fastmath))(function)
 
 
+@cache
+def inlinable(function: Callable, *, fastmath: frozenset[str] = frozenset()) -> Any:
+    """Let compiled loops inline a function that stays a plain one for Python, and so for tensors; a decorator."""
+    return register_jitable(error_model="numpy", fastmath=set(fastmath))(function)
+
+
 def specialised(
     template: Callable, variant: str, names: Mapping[str, Any], *, fastmath: frozenset[str] = frozenset()
 ) -> Any:
-    """Return a loop compiled with some of its global names bound: to a constant, or to a compiled function to inline.
+    """Return a loop compiled with some of its global names bound: to a constant, or to a function to inline.
 
     The code is cached by the loop's name and that of the variant, with the files that the bound functions lie in; a
     closure over a compiled function would be compiled anew in each process.
@@ -70,7 +77,7 @@ def specialised(
     names : the names and what they stand for
     """
     loop = FunctionType(template.__code__, {**template.__globals__, **names}, template.__name__)
-    files = [_own_file(value.py_func) for value in names.values() if hasattr(value, "py_func")]
+    files = [_own_file(getattr(value, "py_func", value)) for value in names.values() if callable(value)]
     loop.__module__, loop.__doc__ = template.__module__, template.__doc__
     loop.__qualname__ = f"{template.__qualname__}-{variant}-{_digest_of(*files)}"
     return compiled(loop, fastmath=fastmath)

@@ -91,9 +91,7 @@ class FrontendConfig(Section):
     max_packet_s: Annotated[float | None, Field(gt=0)] = 0.03
     """At a fixed rate, packets are cut to this time, in which the velocity hardly changes; null for no limit."""
     min_packet_events: Annotated[int, Field(ge=1)] = 3000
-    """Packets are not cut to fewer events than these."""
-    min_events: Annotated[int, Field(ge=1)] = 100
-    """Packets with fewer events give no velocity."""
+    """At a fixed rate, packets are not cut to fewer events than these."""
     still_rate_ev_s: Annotated[float, Field(ge=0)] = 10_000.0
     """Below this rate of events the camera counts as still."""
     max_speed: Annotated[float, Field(gt=0)] = 30.0

@@ -18,8 +18,9 @@ from cmaxslam_fbp.contrast.objective import ContrastObjective
 from cmaxslam_fbp.contrast.scores import Variance
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend import VelocityEstimate, VelocityEstimator
-from cmaxslam_fbp.frontend.objectives import make_grid
-from cmaxslam_fbp.frontend.packet_points import PacketPoints
+from cmaxslam_fbp.frontend.motion_models import Rotation
+from cmaxslam_fbp.frontend.packet_events import PacketLookup
+from cmaxslam_fbp.frontend.warps import Grid, VelocityWarp
 from cmaxslam_fbp.simulation import Simulation, SimulationSettings
 
 COUNT = 20_000
@@ -132,10 +133,9 @@ def measure_parts(recording: Recording) -> dict[str, float]:
     """Return the time in seconds of the parts of the work on one packet."""
     camera, config = recording.simulation.camera, FrontendConfig(packets="count", events_per_packet=COUNT)
     packet = list(VelocityEstimator(camera, config).packets([recording.events[: 12 * COUNT]]))[10]
-    grid, points = make_grid(camera, config), PacketPoints(camera)
+    grid, look_up = Grid.configured(camera, config), PacketLookup(camera)
     objective = ContrastObjective(grid.shape, Variance())
-    points.load(packet)
-    objective.use(points.warp("rotation", grid))
+    objective.use(VelocityWarp(Rotation(), grid, look_up(packet)))
     theta, steps = np.array([0.5, -0.4, 0.3]), iter(range(10**9))
 
     def elsewhere() -> npt.NDArray[np.float64]:  # a new place each time: nothing is kept from the last
@@ -143,7 +143,7 @@ def measure_parts(recording: Recording) -> dict[str, float]:
 
     objective.hessian(theta)
     return {
-        "look up undistorted points": best_of(300, lambda: points.load(packet)),
+        "look up undistorted points": best_of(300, lambda: look_up(packet)),
         "value": best_of(300, lambda: objective.value(elsewhere())),
         "value and gradient": best_of(300, lambda: objective.value_and_gradient(elsewhere())),
         "value, gradient and Hessian": best_of(100, lambda: objective.hessian(elsewhere())),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,6 +62,26 @@ class FormatsCommand(TyperCommand):
             words = words.replace("{readable}", readable_formats()).replace("{writable}", writable_endings())
             parameter.help = words  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
+
+
+def choice_option(names: Sequence[str], words: str, panel: str, *flags: str) -> Any:
+    """Return an option whose value is one of some names; its help lists them."""
+
+    def parse(text: str) -> str:
+        if text not in names:
+            raise typer.BadParameter(f"{text!r} is none of {', '.join(names)}")
+        return text
+
+    return typer.Option(*flags, parser=parse, metavar=f"[{'|'.join(names)}]", help=words, rich_help_panel=panel)
+
+
+# The flag is --backend, the key of the configuration is `compute`.
+Compute = Annotated[
+    str | None, choice_option(("numba", "torch"), "Compiled loops on the CPU, or tensors.", "Torch", "--backend")
+]
+Device = Annotated[
+    str | None, typer.Option("--device", help="Device of the tensors: cpu, cuda, ...", rich_help_panel="Torch")
+]
 
 
 def _parse_size(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,9 @@ import typer
 from cmaxslam_fbp.cli.options import (
     Assignments,
     Calibration,
+    Compute,
     ConfigNames,
+    Device,
     Duration,
     EventsTopic,
     PosesTopic,
@@ -31,13 +32,6 @@ if TYPE_CHECKING:
     from cmaxslam_fbp.report.map_video import MapVideo
 
 
-class Compute(str, Enum):
-    """What computes."""
-
-    numba = "numba"
-    torch = "torch"
-
-
 def run(
     path: RecordingPath,
     out: Annotated[
@@ -48,12 +42,8 @@ def run(
     refine: Annotated[
         bool, typer.Option("--refine", help="Then adjust everything against the whole map, against drift.")
     ] = False,
-    backend: Annotated[
-        Compute | None, typer.Option("--backend", help="Compiled loops on the CPU, or Torch.", rich_help_panel="Torch")
-    ] = None,
-    device: Annotated[
-        str | None, typer.Option("--device", help="Torch device: cpu, cuda, ...", rich_help_panel="Torch")
-    ] = None,
+    compute: Compute = None,
+    device: Device = None,
     video: Annotated[
         Path | None, typer.Option("--video", metavar="FILE.mp4", help="Write a video of the map as it grows.")
     ] = None,
@@ -84,7 +74,7 @@ def run(
         events_topic=events_topic, poses_topic=poses_topic, calibration=calibration, sensor_size=sensor_size
     )
     for stage in ("frontend", "backend"):
-        flags |= {f"{stage}.compute": None if backend is None else backend.value, f"{stage}.device": device}
+        flags |= {f"{stage}.compute": compute, f"{stage}.device": device}
     resolved = load_config(config or (), assignments or (), flags)
     recording = open_configured(path, resolved)
     recording.require_camera()

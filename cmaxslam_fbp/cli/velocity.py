@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cmaxslam_fbp.choices import KERNELS, MODELS, RECONSTRUCTIONS, SCORES, SOLVERS
 from cmaxslam_fbp.cli.options import (
     Assignments,
     Calibration,
+    Compute,
     ConfigNames,
+    Device,
     Duration,
     EventsTopic,
     Json,
@@ -23,86 +25,36 @@ from cmaxslam_fbp.cli.options import (
     RecordingPath,
     SensorSizeText,
     Start,
+    choice_option,
     open_configured,
     recording_flags,
 )
 
 if TYPE_CHECKING:
-    from cmaxslam_fbp.config import FrontendConfig
+    from cmaxslam_fbp.arrays import FloatArray, IntArray
     from cmaxslam_fbp.events import Events
-    from cmaxslam_fbp.frontend import VelocityEstimate
+    from cmaxslam_fbp.frontend import VelocityEstimate, VelocityEstimator
     from cmaxslam_fbp.io import Recording
 
 _METHOD = "Method"
-
-
-class Model(str, Enum):
-    """Motion models."""
-
-    rotation = "rotation"
-    exact_rotation = "exact_rotation"
-    translation = "translation"
-
-
-class Kernel(str, Enum):
-    """Binning kernels."""
-
-    rect = "rect"
-    linear = "linear"
-    gauss = "gauss"
-
-
-class Reconstruction(str, Enum):
-    """Reconstruction kernels."""
-
-    linear = "linear"
-    cubic = "cubic"
-    lanczos = "lanczos"
-    none = "none"
-
-
-class ScoreChoice(str, Enum):
-    """Scores."""
-
-    variance = "variance"
-    mean_square = "mean_square"
-    negative_binomial = "negative_binomial"
-
-
-class SolverChoice(str, Enum):
-    """Optimisers."""
-
-    newton = "newton"
-    lbfgsb = "lbfgsb"
-    trust_ncg = "trust_ncg"
-    fletcher_reeves = "fletcher_reeves"
-
-
-class Backend(str, Enum):
-    """Where it is computed."""
-
-    numba = "numba"
-    torch = "torch"
 
 
 def velocity(
     path: RecordingPath,
     config: ConfigNames = None,
     assignments: Assignments = None,
-    model: Annotated[Model | None, typer.Option(help="Motion model.", rich_help_panel=_METHOD)] = None,
-    kernel: Annotated[Kernel | None, typer.Option(help="Binning kernel.", rich_help_panel=_METHOD)] = None,
+    model: Annotated[str | None, choice_option(MODELS.names(), "Motion model.", _METHOD)] = None,
+    kernel: Annotated[str | None, choice_option(KERNELS.names(), "Binning kernel.", _METHOD)] = None,
     reconstruction: Annotated[
-        Reconstruction | None, typer.Option(help="Reconstruction kernel; none: plain.", rich_help_panel=_METHOD)
+        str | None, choice_option((*RECONSTRUCTIONS.names(), "none"), "Reconstruction kernel; none: plain.", _METHOD)
     ] = None,
-    score: Annotated[ScoreChoice | None, typer.Option(help="What is maximised.", rich_help_panel=_METHOD)] = None,
-    solver: Annotated[SolverChoice | None, typer.Option(help="Optimiser.", rich_help_panel=_METHOD)] = None,
+    score: Annotated[str | None, choice_option(SCORES.names(), "What is maximised.", _METHOD)] = None,
+    solver: Annotated[str | None, choice_option(SOLVERS.names(), "Optimiser.", _METHOD)] = None,
     events_per_packet: Annotated[
         int | None, typer.Option(metavar="N", help="Number of events of a packet.", rich_help_panel=_METHOD)
     ] = None,
-    backend: Annotated[Backend | None, typer.Option(help="Compiled, or tensors.", rich_help_panel=_METHOD)] = None,
-    device: Annotated[
-        str | None, typer.Option(help="Device of the torch backend: cpu, cuda, ...", rich_help_panel=_METHOD)
-    ] = None,
+    compute: Compute = None,
+    device: Device = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Output folder; by default velocity_NAME.")
     ] = None,
@@ -120,17 +72,21 @@ def velocity(
     from cmaxslam_fbp.cli.progress import event_progress
     from cmaxslam_fbp.config import load_config
     from cmaxslam_fbp.errors import OutputError
+    from cmaxslam_fbp.events.filters import filter_events
     from cmaxslam_fbp.frontend import VelocityEstimator
-    from cmaxslam_fbp.frontend.velocity_file import write_velocities
+    from cmaxslam_fbp.io.velocity_file import write_velocities
 
     flags = recording_flags(
         events_topic=events_topic, poses_topic=poses_topic, calibration=calibration, sensor_size=sensor_size
     )
-    chosen = {"model": model, "kernel": kernel, "reconstruction": reconstruction, "score": score, "solver": solver}
-    flags |= {f"frontend.{key}": None if value is None else value.value for key, value in chosen.items()}
     flags |= {
+        "frontend.model": model,
+        "frontend.kernel": kernel,
+        "frontend.reconstruction": reconstruction,
+        "frontend.score": score,
+        "frontend.solver": solver,
         "frontend.events_per_packet": events_per_packet,
-        "frontend.compute": None if backend is None else backend.value,
+        "frontend.compute": compute,
         "frontend.device": device,
     }
     settings = load_config(config or (), assignments or (), flags)
@@ -138,7 +94,7 @@ def velocity(
     table = (out or Path(f"velocity_{path.resolve().name.split('.')[0]}")) / "velocity.csv"
     if table.exists() and not overwrite:
         raise OutputError(f"{table} exists already; choose another folder with --out, or give --overwrite")
-    estimator = VelocityEstimator(recording.require_camera(), settings.frontend, settings.events)
+    estimator = VelocityEstimator(recording.require_camera(), settings.frontend)
     stream = recording.chunks(start, duration)
     estimates: list[VelocityEstimate] = []
     interrupted = False
@@ -150,14 +106,14 @@ def velocity(
                 yield events
 
         try:
-            for estimate in estimator.run(watched()):
+            for estimate in estimator.run(filter_events(watched(), settings.events, recording.sensor_size)):
                 estimates.append(estimate)
         except KeyboardInterrupt:
             interrupted = True
-    write_velocities(table, estimates, "linear" if settings.frontend.model == "translation" else "angular")
+    write_velocities(table, estimates, estimator.model.parameters)
     for line in stream.defects.describe():
         typer.echo(f"warning: {line}", err=True)
-    summary = _summarise(recording, estimates, settings.frontend) | {"table": str(table)}
+    summary = _summarise(recording, estimates, estimator) | {"table": str(table)}
     if as_json:
         typer.echo(json.dumps(summary, indent=2, allow_nan=False))
     else:
@@ -167,23 +123,28 @@ def velocity(
         raise typer.Exit(130)
 
 
-def _summarise(recording: Recording, estimates: list[VelocityEstimate], config: FrontendConfig) -> dict[str, Any]:
+def _summarise(recording: Recording, estimates: list[VelocityEstimate], estimator: VelocityEstimator) -> dict[str, Any]:
     """Return the figures of a run as plain values."""
+    import numpy as np
+
     summary: dict[str, Any] = {"packets": len(estimates)}
     if not estimates:
         return summary
-    summary["events_per_packet"] = config.events_per_packet
+    summary["events_per_packet"] = estimator.config.events_per_packet
     summary["statuses"] = dict(Counter(estimate.status.value for estimate in estimates).most_common())
     summary["evaluations_per_packet"] = sum(estimate.evaluations for estimate in estimates) / len(estimates)
     summary["ms_per_packet"] = 1e3 * sum(estimate.seconds for estimate in estimates) / len(estimates)
-    errors = _linear_errors if config.model == "translation" else _angular_errors
-    return summary | errors(recording, estimates)
+    t_ns, first = np.unique(np.array([estimate.t_ns for estimate in estimates], np.int64), return_index=True)
+    velocities = np.array([estimates[k].velocity for k in first])
+    if estimator.model.kind == "angular":
+        summary |= _angular_errors(recording, t_ns, velocities)
+    elif estimator.model.kind == "linear":
+        summary |= _linear_errors(recording, t_ns, velocities)
+    return summary
 
 
-def _angular_errors(recording: Recording, estimates: list[VelocityEstimate]) -> dict[str, Any]:
+def _angular_errors(recording: Recording, t_ns: IntArray, velocities: FloatArray) -> dict[str, Any]:
     """Compare with the gyroscope, or else with the reference poses; nothing where there is neither."""
-    import numpy as np
-
     from cmaxslam_fbp.errors import TrajectoryError
     from cmaxslam_fbp.evaluation import angular_velocity_errors
     from cmaxslam_fbp.trajectory import AngularVelocities
@@ -191,11 +152,8 @@ def _angular_errors(recording: Recording, estimates: list[VelocityEstimate]) -> 
     reference = recording.gyroscope or recording.ground_truth
     if reference is None:
         return {}
-    t_ns = np.array([estimate.t_ns for estimate in estimates], np.int64)
-    t_ns, first = np.unique(t_ns, return_index=True)
-    found = AngularVelocities(t_ns, np.array([estimates[k].velocity for k in first]))
     try:
-        errors = angular_velocity_errors(found, reference)
+        errors = angular_velocity_errors(AngularVelocities(t_ns, velocities), reference)
     except TrajectoryError:
         return {}
     return {
@@ -207,14 +165,14 @@ def _angular_errors(recording: Recording, estimates: list[VelocityEstimate]) -> 
     }
 
 
-def _linear_errors(recording: Recording, estimates: list[VelocityEstimate]) -> dict[str, Any]:
+def _linear_errors(recording: Recording, t_ns: IntArray, velocities: FloatArray) -> dict[str, Any]:
     """Compare with the velocities of the reference poses; nothing where there are none."""
     from dataclasses import asdict
 
-    from cmaxslam_fbp.frontend.linear_velocity import linear_velocity_errors
+    from cmaxslam_fbp.evaluation.linear_velocity import linear_velocity_errors
 
     poses = recording.ground_truth
-    errors = None if poses is None else linear_velocity_errors(estimates, poses)
+    errors = None if poses is None else linear_velocity_errors(t_ns, velocities, poses)
     return {} if errors is None else {"reference": "ground truth"} | asdict(errors)
 
 

@@ -1,4 +1,4 @@
-"""Filters on a stream of events: keep every n-th, drop the hot pixels."""
+"""Filters on a stream of events: drop the hot pixels, keep every n-th event."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from cmaxslam_fbp.events.sensor import SensorSize
 HOT_PIXEL_EVENTS = 1_000_000  # events at the start of the stream in which hot pixels are looked for
 
 
-def filtered(chunks: Iterable[Events], size: SensorSize, config: EventsConfig) -> Iterator[Events]:
-    """Yield the events of a stream that are used: all but those of hot pixels, and of the rest every n-th."""
+def filter_events(chunks: Iterable[Events], config: EventsConfig, size: SensorSize) -> Iterator[Events]:
+    """Yield the events of a stream that the configuration leaves in it: without hot pixels, then every n-th."""
     if config.hot_pixel_factor is not None:
         chunks = remove_hot_pixels(chunks, size, config.hot_pixel_factor)
     return subsample(chunks, config.subsample)

@@ -27,8 +27,10 @@ from cmaxslam_fbp.experiments.rows import Row, Values
 from cmaxslam_fbp.experiments.sequences import StudySequence, open_sequence
 from cmaxslam_fbp.experiments.tables import csv_text, markdown_table, number, page
 from cmaxslam_fbp.experiments.workbench import Workbench
-from cmaxslam_fbp.frontend.objectives import make_grid, make_objective
-from cmaxslam_fbp.frontend.packet_points import PacketPoints
+from cmaxslam_fbp.frontend.motion_models import Rotation
+from cmaxslam_fbp.frontend.objectives import make_objective
+from cmaxslam_fbp.frontend.packet_events import PacketLookup
+from cmaxslam_fbp.frontend.warps import Grid, VelocityWarp
 from cmaxslam_fbp.io.digest import digest
 from cmaxslam_fbp.report.study_plots import plot_signed_distributions
 
@@ -78,17 +80,16 @@ def measure_bias(settings: Mapping[str, Any], out: Path) -> Values:
             break
     events = events[:EVENTS_PER_PACKET]
     camera = recording.require_camera()
-    points = PacketPoints(camera)
-    points.load(Packet(events, mean_time_ns(events)))
+    packet = PacketLookup(camera)(Packet(events, mean_time_ns(events)))
     plain = {"kernel": settings["kernel"], "reconstruction": "none"}
     config = frontend_config(plain, settings["score"], "rotation")
-    grid = make_grid(camera, config)
+    grid = Grid.configured(camera, config)
     value_of, func = (
         make_objective(grid.shape, frontend_config(method, settings["score"], "rotation"))
         for method in (plain, {"kernel": settings["kernel"]})
     )
     for objective in (value_of, func):
-        objective.use(points.warp("rotation", grid))
+        objective.use(VelocityWarp(Rotation(), grid, packet))
     differences = FiniteDifferences(value_of, STEP_RAD_S)
     velocities = velocity_grid(settings["per_axis"])
     finite = np.array([differences.value_and_gradient(w)[1] for w in velocities])

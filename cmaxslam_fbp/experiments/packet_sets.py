@@ -12,15 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.choices import MODELS
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.errors import RecordingError
+from cmaxslam_fbp.evaluation.linear_velocity import camera_velocities
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.packets import Packet, packets_by_count
 from cmaxslam_fbp.experiments.methods import EVENTS_PER_PACKET
 from cmaxslam_fbp.experiments.rows import Row, Values
 from cmaxslam_fbp.experiments.sequences import StudySequence, open_sequence
 from cmaxslam_fbp.frontend import VelocityEstimator
-from cmaxslam_fbp.frontend.linear_velocity import camera_velocities
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.io.recording import Recording
@@ -147,7 +148,7 @@ def _pack(
 
 def _reference(recording: Recording, model: str) -> Any:
     """Return the function that gives reference velocities (M, 3) at times (M,)."""
-    if model == "translation":
+    if MODELS[model].kind == "linear":
         poses = recording.ground_truth
         if poses is None or poses.positions_m is None:
             raise RecordingError(f"{recording.path} has no poses with positions to compare linear velocities with")

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.choices import MODELS, SOLVERS
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.contrast.solution import Solution, Status
-from cmaxslam_fbp.contrast.solvers import solver_named
 from cmaxslam_fbp.events.packets import Packet
 from cmaxslam_fbp.experiments.methods import OUR_METHOD, frontend_config
 from cmaxslam_fbp.experiments.packet_sets import PacketSet, blocks_of, read_packets
 from cmaxslam_fbp.experiments.rows import Row, Values
 from cmaxslam_fbp.experiments.sequences import StudySequence
 from cmaxslam_fbp.frontend import VelocityEstimator
-from cmaxslam_fbp.frontend.objectives import make_grid, make_objective, with_gradient
-from cmaxslam_fbp.frontend.packet_points import PacketPoints
-from cmaxslam_fbp.frontend.warps import CAMERA_SIGN
+from cmaxslam_fbp.frontend.objectives import make_objective, with_gradient
+from cmaxslam_fbp.frontend.packet_events import PacketLookup
+from cmaxslam_fbp.frontend.warps import CAMERA_SIGN, Grid, VelocityWarp
 from cmaxslam_fbp.geometry.camera import Camera
 
 LEFT_THE_IMAGE = 0.5  # an image that holds fewer of the events than this part is not that of a velocity
@@ -49,12 +49,13 @@ class PacketOptimiser:
 
     def __init__(self, camera: Camera, config: FrontendConfig) -> None:
         self._config = config
-        self._grid = make_grid(camera, config)
-        self._points = PacketPoints(camera)
+        self._model = MODELS[config.model]()
+        self._grid = Grid.configured(camera, config)
+        self._look_up = PacketLookup(camera)
         self._objective = make_objective(self._grid.shape, config)
         self._ascended = with_gradient(self._objective, config)
-        self._solver = solver_named(config.solver)
-        self._start = np.zeros(3)
+        self._solver = SOLVERS[config.solver]()
+        self._still = self._start = np.zeros(self._model.parameter_count)
 
     def begin(self, velocity: FloatArray) -> None:
         """Start the next packet from this velocity of the camera."""
@@ -63,12 +64,13 @@ class PacketOptimiser:
     def __call__(self, packet: Packet) -> Outcome:
         """Return the velocity of a packet."""
         began = time.perf_counter()
-        self._points.load(packet)
-        self._objective.use(self._points.warp(self._config.model, self._grid), self._points.weights)
-        solution = self._solver.maximise(self._ascended, self._start, unit=self._points.unit(self._grid))
+        events = self._look_up(packet)
+        self._objective.use(VelocityWarp(self._model, self._grid, events))
+        unit = self._grid.speed_of_one_bin(events.reach_s)
+        solution = self._solver.maximise(self._ascended, self._start, unit=unit)
         seconds = time.perf_counter() - began
-        is_abnormal = self._is_abnormal(solution)
-        self._start = np.zeros(3) if is_abnormal else solution.parameters
+        is_abnormal = self._is_abnormal(solution, len(events))
+        self._start = self._still if is_abnormal else solution.parameters
         return Outcome(
             velocity=CAMERA_SIGN * self._start,
             is_abnormal=is_abnormal,
@@ -78,13 +80,13 @@ class PacketOptimiser:
             seconds=seconds,
         )
 
-    def _is_abnormal(self, solution: Solution) -> bool:
+    def _is_abnormal(self, solution: Solution, count: int) -> bool:
         if solution.status is Status.DEGENERATE or not np.isfinite(solution.score):
             return True
         if not np.linalg.norm(solution.parameters) <= self._config.max_speed:
             return True
         self._objective.make_image(solution.parameters)
-        return bool(self._objective.image.sum() < LEFT_THE_IMAGE * len(self._points))
+        return bool(self._objective.image.sum() < LEFT_THE_IMAGE * count)
 
 
 class OurEstimator:
@@ -128,7 +130,8 @@ def measure(settings: Mapping[str, Any], out: Path) -> Values:
     for start, numbers in blocks_of(packet_set):
         run.begin(start)
         outcomes.extend(run(packet_set.packets[number]) for number in numbers)
-    return summarise(outcomes, packet_set, np.degrees(1.0) if settings["model"] == "rotation" else 1.0)
+    is_angular = MODELS[settings["model"]].kind == "angular"
+    return summarise(outcomes, packet_set, np.degrees(1.0) if is_angular else 1.0)
 
 
 def summarise(outcomes: list[Outcome], packet_set: PacketSet, unit: float) -> Values:

@@ -14,7 +14,7 @@ _FLAT = 1e-6  # directions this much less steep than the steepest one are not se
 
 
 def velocity_covariance(hessian: FloatArray, gradient_scatter: FloatArray, largest: float) -> FloatArray:
-    """`H^-1 G H^-1` (3, 3): the covariance of a maximum whose gradient has the covariance `G`.
+    """`H^-1 G H^-1` (P, P): the covariance of a maximum whose gradient has the covariance `G`.
 
     The scatter `G = sum_i g_i g_i^T` of the events' parts of the gradient is its covariance if the events came
     independently of each other. Directions in which the score is flat get the variance `largest^2`, which is also the
@@ -41,6 +41,6 @@ def is_nearly_flat(hessian: FloatArray, ratio: float = 2e-3) -> bool:
     return not is_usable or float(np.linalg.norm(inverse) * np.linalg.norm(hessian)) >= 1 / ratio
 
 
-def change_variance(change: float) -> float:
-    """Return the variance per axis that a change of the velocity over the packet adds: it is taken as constant."""
-    return (_CHANGE_ERROR * change) ** 2 / 3
+def change_variance(change: float, parameter_count: int) -> float:
+    """Return the variance per parameter that a change of the velocity over the packet adds: it is taken as constant."""
+    return (_CHANGE_ERROR * change) ** 2 / parameter_count

@@ -47,9 +47,10 @@ class VelocityEstimate:
     ----------
     t_ns : int
         The time that it is for.
-    velocity : (3,) float64
-        The camera's own: angular in rad/s (body frame, comparable with a gyroscope), or linear over the scene's depth.
-    covariance : (3, 3) float64
+    velocity : (P,) float64
+        The camera's own, by the parameters of the motion model: angular in rad/s (body frame, comparable with a
+        gyroscope), linear over the scene's depth, or whatever else the model has.
+    covariance : (P, P) float64
         Of the velocity; always finite.
     score : float
         Of the image of warped events; zero where there is none.
@@ -79,5 +80,5 @@ class VelocityEstimate:
 
     @property
     def standard_deviations(self) -> FloatArray:
-        """Of the three components of the velocity, (3,)."""
+        """Of the components of the velocity, (P,)."""
         return np.sqrt(np.diagonal(self.covariance))

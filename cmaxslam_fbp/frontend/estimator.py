@@ -7,22 +7,23 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from cmaxslam_fbp.config import EventsConfig, FrontendConfig
+from cmaxslam_fbp.choices import MODELS
+from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.contrast.solution import Status
 from cmaxslam_fbp.errors import ConfigError
-from cmaxslam_fbp.events import Events, SensorSize
-from cmaxslam_fbp.events.filters import remove_hot_pixels, subsample
+from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.packets import Packet, packets_at_rate, packets_by_count
 from cmaxslam_fbp.frontend.covariance import change_variance, velocity_covariance
 from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
 from cmaxslam_fbp.frontend.maximiser import Maximum, PacketMaximiser
-from cmaxslam_fbp.frontend.objectives import make_grid
-from cmaxslam_fbp.frontend.packet_points import PacketPoints
+from cmaxslam_fbp.frontend.motion_models import MotionModel
+from cmaxslam_fbp.frontend.packet_events import PacketLookup
 from cmaxslam_fbp.frontend.prediction import Prediction
-from cmaxslam_fbp.frontend.warps import CAMERA_SIGN
+from cmaxslam_fbp.frontend.warps import CAMERA_SIGN, Grid
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 
+_MIN_EVENTS = 100  # fewer say nothing
 _STILL_INTERVALS = 10  # CMax-SLAM: a packet at a fixed rate that lasts longer than this has zero velocity
 _MIN_MOTION_BINS = 0.05  # the largest plausible speed must move events by at least this
 
@@ -41,8 +42,11 @@ class VelocityEstimator:
         With its calibration.
     config : FrontendConfig, optional
         All settings; the defaults are the paper's, with our optimiser.
-    events : EventsConfig, optional
-        The use of polarity, and the filters of `packets`.
+
+    Attributes
+    ----------
+    model : MotionModel
+        What the velocities are of.
 
     Examples
     --------
@@ -51,17 +55,16 @@ class VelocityEstimator:
     ...     print(estimate.t_ns, estimate.velocity, estimate.status.value)
     """
 
-    def __init__(
-        self, camera: Camera, config: FrontendConfig | None = None, events: EventsConfig | None = None
-    ) -> None:
-        self.camera, self.config, self.events = camera, config or FrontendConfig(), events or EventsConfig()
+    def __init__(self, camera: Camera, config: FrontendConfig | None = None) -> None:
+        self.camera, self.config = camera, config or FrontendConfig()
         if self.config.polarity == "signed" and self.config.score == "negative_binomial":
             raise ConfigError(
                 "the score negative_binomial is for counts: use frontend.polarity=ignored, or frontend.score=variance"
             )
-        self._grid = make_grid(camera, self.config)
-        self._points = PacketPoints(camera, self.config.polarity)
-        self._maximiser = PacketMaximiser(self.config, self._grid, self._points)
+        self.model: MotionModel = MODELS[self.config.model]()
+        self._grid = Grid.configured(camera, self.config)
+        self._look_up = PacketLookup(camera, self.config.polarity)
+        self._maximiser = PacketMaximiser(self.config, self.model, self._grid)
         self._prediction = Prediction()
 
     def reset(self) -> None:
@@ -70,12 +73,7 @@ class VelocityEstimator:
         self._prediction = Prediction()
 
     def packets(self, chunks: Iterable[Events]) -> Iterator[Packet]:
-        """Filter a stream of events and cut it into packets, as configured."""
-        if self.events.hot_pixel_factor is not None:
-            size = SensorSize(self.camera.width, self.camera.height)
-            chunks = remove_hot_pixels(chunks, size, self.events.hot_pixel_factor)
-        if self.events.subsample > 1:
-            chunks = subsample(chunks, self.events.subsample)
+        """Cut a stream of events into packets, as configured."""
         if self.config.packets == "rate":
             interval_ns = round(self.config.interval_s * NS_PER_S)
             limit_s = self.config.max_packet_s
@@ -100,16 +98,16 @@ class VelocityEstimator:
         status = self._rule(packet)
         if status is not None:
             return self._without_motion(packet, status, began)
-        self._points.load(packet)
-        if _MIN_MOTION_BINS * self._points.unit(self._grid) > self.config.max_speed:
+        events = self._look_up(packet)
+        if _MIN_MOTION_BINS * self._grid.speed_of_one_bin(events.reach_s) > self.config.max_speed:
             return self._without_motion(packet, EstimateStatus.DEGENERATE, began)
-        maximum = self._maximiser.maximise(self._prediction.at(packet.t_ns))
+        maximum = self._maximiser.maximise(events, self._prediction.at(packet.t_ns))
         return self._conclude(packet, maximum, began)
 
     def _rule(self, packet: Packet) -> EstimateStatus | None:
         """Return the status of a packet that needs no optimisation."""
         count = len(packet.events)
-        if count < self.config.min_events:
+        if count < _MIN_EVENTS:
             return EstimateStatus.TOO_FEW_EVENTS
         duration_s = _duration_s(packet)
         if duration_s == 0:
@@ -123,23 +121,22 @@ class VelocityEstimator:
     def _conclude(self, packet: Packet, maximum: Maximum, began: float) -> VelocityEstimate:
         """Judge a maximum, remember it for the next packet, and return it as an estimate."""
         solution, largest = maximum.solution, self.config.max_speed
-        covariance = velocity_covariance(*self._maximiser.derivatives(solution), largest)
+        covariance = velocity_covariance(maximum.hessian, maximum.gradient_scatter, largest)
         is_determined = float(np.trace(covariance)) < 0.9 * largest**2
         if not is_determined or not np.linalg.norm(solution.parameters) <= largest:
             return self._without_motion(packet, EstimateStatus.DEGENERATE, began, maximum)
         change = self._prediction.change_over(packet.t_ns, solution.parameters, _duration_s(packet))
-        covariance += change_variance(change) * np.eye(3)
+        covariance += change_variance(change, len(covariance)) * np.eye(len(covariance))
         status = EstimateStatus(solution.status.value)
         if maximum.is_recovered and status is EstimateStatus.CONVERGED:
             status = EstimateStatus.RECOVERED
-        quality = maximum.sharpness / max(self._maximiser.sharpness_without_motion(), 1e-12)
         self._prediction.add(packet.t_ns, solution.parameters, continues=solution.status is Status.CONVERGED)
         return VelocityEstimate(
             t_ns=packet.t_ns,
             velocity=CAMERA_SIGN * solution.parameters,
             covariance=covariance,
             score=solution.score,
-            quality=quality,
+            quality=maximum.quality,
             evaluations=maximum.evaluations,
             hessians=maximum.hessians,
             status=status,
@@ -152,15 +149,16 @@ class VelocityEstimator:
     ) -> VelocityEstimate:
         """Return zero velocity: of a still camera known to a bin over the packet, otherwise not known."""
         self.reset()
+        still = np.zeros(self.model.parameter_count)
         deviation = self.config.max_speed
         if status is EstimateStatus.STILL:
             reach_s = max(abs(int(packet.events.t_ns[k]) - packet.t_ns) for k in (0, -1)) / NS_PER_S
-            deviation = min(deviation, 1 / (max(self._grid.scale_x, self._grid.scale_y) * reach_s))
-            self._prediction.add(packet.t_ns, np.zeros(3))
+            deviation = min(deviation, self._grid.speed_of_one_bin(reach_s))
+            self._prediction.add(packet.t_ns, still)
         return VelocityEstimate(
             t_ns=packet.t_ns,
-            velocity=np.zeros(3),
-            covariance=deviation**2 * np.eye(3),
+            velocity=still,
+            covariance=deviation**2 * np.eye(len(still)),
             score=0.0,
             quality=1.0,
             evaluations=0 if maximum is None else maximum.evaluations,

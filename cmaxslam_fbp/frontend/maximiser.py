@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.choices import SOLVERS
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.contrast.scores import Variance
 from cmaxslam_fbp.contrast.solution import Solution, Status
-from cmaxslam_fbp.contrast.solvers import LATTICE_BINS, Newton, Solver, solver_named
+from cmaxslam_fbp.contrast.solvers.newton import LATTICE_BINS, Newton
+from cmaxslam_fbp.contrast.solvers.solver import Solver
 from cmaxslam_fbp.frontend.covariance import is_nearly_flat
-from cmaxslam_fbp.frontend.curvature_memory import CurvatureMemory
-from cmaxslam_fbp.frontend.objectives import make_objective, make_smooth_objective, with_gradient
-from cmaxslam_fbp.frontend.packet_points import PacketPoints
-from cmaxslam_fbp.frontend.pyramid import Pyramid
+from cmaxslam_fbp.frontend.motion_models import MotionModel
+from cmaxslam_fbp.frontend.objectives import Pyramid, make_objective, with_derivatives, with_gradient
+from cmaxslam_fbp.frontend.packet_events import PacketEvents
 from cmaxslam_fbp.frontend.search import search
-from cmaxslam_fbp.frontend.warps import Grid
+from cmaxslam_fbp.frontend.warps import Grid, VelocityWarp
 
 # Where the last predictions were off by more than so many bins, a grid of bins so many times as wide comes first.
 _APPROACHES = ((1.5, 4), (0.5, 2))
@@ -34,13 +34,29 @@ _SAME_COUNT = 0.2  # sharpness is compared where the numbers of events differ by
 
 @dataclass(frozen=True)
 class Maximum:
-    """The best velocity of a packet, in the warp's sign, and how it was found."""
+    """The best velocity of a packet, in the warp's sign, and how it was found.
+
+    Attributes
+    ----------
+    solution : Solution
+        The optimiser's.
+    hessian, gradient_scatter : (P, P) float64
+        Second derivatives of the score there, and `sum_i g_i g_i^T` with the events' parts `g_i` of the gradient.
+    quality : float
+        Variance of the image of warped events over that of the events where they are.
+    evaluations, hessians : int
+        Of all optimisations and searches.
+    is_recovered : bool
+        Whether a search has found it.
+    """
 
     solution: Solution
+    hessian: FloatArray
+    gradient_scatter: FloatArray
+    quality: float
     evaluations: int
     hessians: int
     is_recovered: bool
-    sharpness: float
 
 
 class PacketMaximiser:
@@ -50,15 +66,15 @@ class PacketMaximiser:
     the images were.
     """
 
-    def __init__(self, config: FrontendConfig, grid: Grid, points: PacketPoints) -> None:
-        self._config, self._grid, self._points = config, grid, points
+    def __init__(self, config: FrontendConfig, model: MotionModel, grid: Grid) -> None:
+        self._config, self._model, self._grid = config, model, grid
         self._objective = make_objective(grid.shape, config)
-        self._smooth = make_smooth_objective(grid.shape, config) or self._objective
+        self._judge = with_derivatives(self._objective, grid.shape, config)
         self._ascended = with_gradient(self._objective, config)
-        self._solver: Solver = solver_named(config.solver)
-        if config.solver == "newton":
-            self._solver = Newton(lattice_bins=LATTICE_BINS)
-        self._pyramid = Pyramid(config.model, grid, points)
+        is_newton = config.solver == "newton"
+        self._solver: Solver = Newton(lattice_bins=LATTICE_BINS) if is_newton else SOLVERS[config.solver]()
+        self._pyramid = Pyramid(model, grid)
+        self._still = np.zeros(model.parameter_count)
         self.forget()
 
     def forget(self) -> None:
@@ -68,38 +84,37 @@ class PacketMaximiser:
         self._sharpness: float | None = None
         self._count = 0
 
-    def maximise(self, predicted: FloatArray | None) -> Maximum:
-        """Return the maximum of the packet that the points hold, near the prediction if there is one."""
-        for objective in {id(o): o for o in (self._objective, self._smooth)}.values():
-            objective.use(self._points.warp(self._config.model, self._grid), self._points.weights)
+    def maximise(self, packet: PacketEvents, predicted: FloatArray | None) -> Maximum:
+        """Return the maximum of a packet, near the predicted velocity if there is one."""
+        warp = VelocityWarp(self._model, self._grid, packet)
+        self._objective.use(warp, packet.weights)
+        if self._judge is not self._objective:
+            self._judge.use(warp, packet.weights)
         self._evaluations = self._hessians = 0
-        unit = self._points.unit(self._grid)
+        unit = self._grid.speed_of_one_bin(packet.reach_s)
         is_recovered = False
         if predicted is None and self._config.recovery:
-            best = self._search(None, [np.zeros(3)], unit)
+            best = self._search(packet, None, [self._still], unit)
             is_recovered = True
         else:
-            start = self._approach(np.zeros(3) if predicted is None else predicted)
-            best = self._climb(start, unit, self._curvatures.at(1, unit, len(self._points)))
-            if self._config.recovery and self._looks_stuck(best, start, unit):
-                other = self._search(best, [start, np.zeros(3), best.parameters], unit)
+            start = self._approach(packet, self._still if predicted is None else predicted)
+            best = self._climb(start, unit, self._curvatures.at(1, unit, len(packet)))
+            if self._config.recovery and self._looks_stuck(best, start, unit, len(packet)):
+                other = self._search(packet, best, [start, self._still, best.parameters], unit)
                 is_recovered, best = other is not best, other
-        sharpness = self._sharpness_at(best)
-        self._remember(best, predicted, unit, sharpness)
-        return Maximum(best, self._evaluations, self._hessians, is_recovered, sharpness)
+        sharpness = self._sharpness_at(best.evaluated, len(packet))
+        self._remember(best, predicted, unit, len(packet), sharpness)
+        hessian, scatter = self._derivatives(best)
+        quality = sharpness / max(self._sharpness_at(self._still, len(packet)), 1e-12)
+        return Maximum(best, hessian, scatter, quality, self._evaluations, self._hessians, is_recovered)
 
-    def derivatives(self, solution: Solution) -> tuple[FloatArray, FloatArray]:
-        """Return the Hessian (3, 3) at a solution, and the scatter (3, 3) of the events' parts of the gradient."""
-        scatter = self._smooth.gradient_scatter(solution.evaluated)
+    def _derivatives(self, solution: Solution) -> tuple[FloatArray, FloatArray]:
+        """Return the Hessian (P, P) at a solution, and the scatter (P, P) of the events' parts of the gradient."""
+        scatter = self._judge.gradient_scatter(solution.evaluated)
         hessian = solution.hessian
         if hessian is None or is_nearly_flat(hessian):  # a solver's model hides directions that are flat indeed
-            hessian = self._smooth.hessian(solution.evaluated)
+            hessian = self._judge.hessian(solution.evaluated)
         return hessian, scatter
-
-    def sharpness_without_motion(self) -> float:
-        """Return the sharpness of the image of the events where they are."""
-        self._objective.value(np.zeros(3))
-        return self._sharpness_of_image()
 
     def _climb(self, start: FloatArray, unit: float, hessian: FloatArray | None) -> Solution:
         """Run the solver on the grid itself."""
@@ -108,51 +123,79 @@ class PacketMaximiser:
         self._hessians += solution.hessians
         return solution
 
-    def _approach(self, start: FloatArray) -> FloatArray:
+    def _approach(self, packet: PacketEvents, start: FloatArray) -> FloatArray:
         """Return a better start, from a coarser grid, where the last predictions were off."""
         factor = next((factor for bins, factor in _APPROACHES if self._surprise_bins > bins), 1)
         if factor == 1 or not self._config.recovery:
             return start
-        objective, unit = self._pyramid.level(factor)
-        known = self._curvatures.at(factor, unit, len(self._points))
+        objective, unit = self._pyramid.level(factor, packet)
+        known = self._curvatures.at(factor, unit, len(packet))
         solution = _APPROACH_SOLVER.maximise(objective, start, unit=unit, hessian=known)
         self._evaluations += solution.evaluations
         self._hessians += solution.hessians
-        self._curvatures.put(factor, unit, len(self._points), solution)
+        self._curvatures.put(factor, unit, len(packet), solution)
         return solution.parameters if solution.status is Status.CONVERGED else start
 
-    def _looks_stuck(self, solution: Solution, start: FloatArray, unit: float) -> bool:
+    def _looks_stuck(self, solution: Solution, start: FloatArray, unit: float, count: int) -> bool:
         """Return whether a result should be compared with others."""
         if solution.status is not Status.CONVERGED:
             return True
-        if self._sharpness is None or abs(len(self._points) - self._count) > _SAME_COUNT * self._count:
+        if self._sharpness is None or abs(count - self._count) > _SAME_COUNT * self._count:
             return False
         is_far = np.linalg.norm(solution.parameters - start) > _FAR_BINS * unit
-        return self._sharpness_at(solution) < (_DROP_FAR if is_far else _DROP) * self._sharpness
+        return self._sharpness_at(solution.evaluated, count) < (_DROP_FAR if is_far else _DROP) * self._sharpness
 
-    def _search(self, solution: Solution | None, starts: list[FloatArray], unit: float) -> Solution:
+    def _search(
+        self, packet: PacketEvents, solution: Solution | None, starts: list[FloatArray], unit: float
+    ) -> Solution:
         """Return the best of a solution, if there is one, and those that a search on coarser grids leads to."""
-        found = search(self._pyramid, starts, self._config.max_speed)
+        found = search(self._pyramid, packet, starts, self._config.max_speed)
         self._evaluations += found.evaluations
         self._hessians += found.hessians
         others = [self._climb(candidate, unit, None) for candidate in found.candidates]
         return max([*([] if solution is None else [solution]), *others], key=lambda one: one.score)
 
-    def _remember(self, best: Solution, predicted: FloatArray | None, unit: float, sharpness: float) -> None:
-        self._curvatures.put(1, unit, len(self._points), best)
+    def _remember(
+        self, best: Solution, predicted: FloatArray | None, unit: float, count: int, sharpness: float
+    ) -> None:
+        self._curvatures.put(1, unit, count, best)
         if predicted is not None:
             surprise = float(np.linalg.norm(best.parameters - predicted)) / unit
             self._surprise_bins = max(_SURPRISE_MEMORY * self._surprise_bins, surprise)
         before = sharpness if self._sharpness is None else self._sharpness
         self._sharpness = _SHARPNESS_MEMORY * before + (1 - _SHARPNESS_MEMORY) * sharpness
-        self._count = len(self._points)
+        self._count = count
 
-    def _sharpness_at(self, solution: Solution) -> float:
-        self._objective.make_image(solution.evaluated)
-        return self._sharpness_of_image()
+    def _sharpness_at(self, velocity: FloatArray, count: int) -> float:
+        """Variance over squared mean of the image of `count` events, moved by a velocity."""
+        self._objective.make_image(velocity)
+        image = self._objective.image
+        return Variance().value(image) / (count / image.size) ** 2
 
-    def _sharpness_of_image(self) -> float:
-        """Variance over squared mean of the image."""
-        image: Any = self._objective.image
-        mean = len(self._points) / image.size
-        return Variance().value(image) / mean**2
+
+class CurvatureMemory:
+    """Keeps the last Hessian of each grid: the first model of the next packet's.
+
+    It is scaled to a packet of another length and number of events. Velocities move events in proportion to the
+    packet's length, and squares of counts grow with the square of their number, so second derivatives grow with the
+    squares of both (those of a likelihood with less than the second, which the first steps of an optimiser set right).
+    Only solutions that converged are kept.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, FloatArray] = {}
+
+    def at(self, factor: int, unit: float, count: int) -> FloatArray | None:
+        """Return the Hessian to expect on the grid of that factor.
+
+        There `unit` is the velocity that moves the packet's last event by one bin, and `count` the number of events.
+        """
+        kept = self._kept.get(factor)
+        return None if kept is None else kept * (count / unit) ** 2
+
+    def put(self, factor: int, unit: float, count: int, solution: Solution) -> None:
+        """Keep the Hessian of a solution; one that did not converge makes it forget."""
+        if solution.status is Status.CONVERGED and solution.hessian is not None:
+            self._kept[factor] = solution.hessian * (unit / count) ** 2
+        else:
+            self._kept.pop(factor, None)

@@ -1,26 +1,38 @@
-"""The objective that the configuration describes."""
+"""What is maximised for a packet: the configured score on the grid itself, a simpler one on coarser grids."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
+from cmaxslam_fbp.choices import SCORES
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.contrast.finite_differences import FiniteDifferences
-from cmaxslam_fbp.contrast.objective import ContrastObjective
-from cmaxslam_fbp.contrast.scores import score_named
-from cmaxslam_fbp.frontend.warps import Grid
-from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.contrast.objective import ContrastObjective, Objective
+from cmaxslam_fbp.contrast.scores import Variance
+from cmaxslam_fbp.frontend.motion_models import MotionModel
+from cmaxslam_fbp.frontend.packet_events import PacketEvents
+from cmaxslam_fbp.frontend.warps import Grid, VelocityWarp
 
 
-def make_grid(camera: Camera, config: FrontendConfig) -> Grid:
-    """Return the bins of the image of warped events."""
-    if config.grid == "sensor":
-        return Grid.sensor(camera)
-    columns, rows = config.grid_size
-    return Grid.normalised(camera, (rows, columns), config.grid_step)
+class ImageObjective(Objective, Protocol):
+    """The score of the image of a packet's warped events."""
+
+    @property
+    def image(self) -> SingleArray:
+        """The image of the last evaluation, after the blur."""
+
+    def use(self, warp: VelocityWarp, weights: SingleArray | None = None) -> None:
+        """Set the events of the next evaluations, with one weight (N,) each."""
+
+    def make_image(self, theta: FloatArray) -> None:
+        """Make the image at some parameters (P,)."""
+
+    def gradient_scatter(self, theta: FloatArray) -> FloatArray:
+        """Return `sum_i g_i g_i^T` (P, P) with the part `g_i` that each event has in the gradient."""
 
 
-def make_objective(shape: tuple[int, int], config: FrontendConfig) -> Any:
+def make_objective(shape: tuple[int, int], config: FrontendConfig) -> ImageObjective:
     """Return warp, binning, blur and score in one, for images of a shape."""
     settings: dict[str, Any] = {
         "kernel": config.kernel,
@@ -32,21 +44,43 @@ def make_objective(shape: tuple[int, int], config: FrontendConfig) -> Any:
         from cmaxslam_fbp.contrast.torch_objective import TorchObjective
 
         return TorchObjective(shape, config.score, device=config.device, **settings)
-    return ContrastObjective(shape, score_named(config.score), **settings)
+    return ContrastObjective(shape, SCORES[config.score](), **settings)
 
 
-def make_smooth_objective(shape: tuple[int, int], config: FrontendConfig) -> Any:
-    """Return an objective with derivatives to judge a maximum by, where the configured one has none; else None."""
-    if not needs_differences(config):
-        return None
+def with_gradient(objective: ImageObjective, config: FrontendConfig) -> Objective:
+    """Return the objective itself, or with finite differences where it has no gradient."""
+    return FiniteDifferences(objective, config.difference_step) if _needs_differences(config) else objective
+
+
+def with_derivatives(objective: ImageObjective, shape: tuple[int, int], config: FrontendConfig) -> ImageObjective:
+    """Return the objective itself, or where it has no derivatives one that has, to judge a maximum by."""
+    if not _needs_differences(config):
+        return objective
     return make_objective(shape, config.model_copy(update={"reconstruction": "linear"}))
 
 
-def needs_differences(config: FrontendConfig) -> bool:
-    """Return whether the score has no gradient but that of finite differences."""
+def _needs_differences(config: FrontendConfig) -> bool:
     return config.kernel == "rect" and config.reconstruction == "none" and config.surrogate is None
 
 
-def with_gradient(objective: Any, config: FrontendConfig) -> Any:
-    """Return the objective itself, or with finite differences where it has no gradient."""
-    return FiniteDifferences(objective, config.difference_step) if needs_differences(config) else objective
+class Pyramid:
+    """Objectives on coarser versions of a grid: the finest decides, the coarser ones see further.
+
+    A gradient sees as far as its kernel: 1.5 bins. On bins four times as wide it leads from four times as far away.
+    These objectives serve to find the way, whatever the finest one is like: rect binning with linear
+    reconstruction, variance.
+    """
+
+    def __init__(self, model: MotionModel, grid: Grid) -> None:
+        self.model = model
+        self._grid = grid
+        self._levels: dict[int, tuple[Grid, ContrastObjective]] = {}
+
+    def level(self, factor: int, packet: PacketEvents) -> tuple[ContrastObjective, float]:
+        """Return the objective of a packet on bins `factor` times as wide, and the speed of one such bin."""
+        if factor not in self._levels:
+            grid = self._grid.coarser(factor)
+            self._levels[factor] = grid, ContrastObjective(grid.shape, Variance())
+        grid, objective = self._levels[factor]
+        objective.use(VelocityWarp(self.model, grid, packet), packet.weights)
+        return objective, grid.speed_of_one_bin(packet.reach_s)

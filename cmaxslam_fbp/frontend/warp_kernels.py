@@ -1,261 +1,178 @@
-"""Compiled warps of events by a velocity, and their derivatives: one loop over the events each, in float32.
+"""Loops that move events by a motion model, with their derivatives: in float32, for any number of parameters.
 
-All warps move a point `p = (x, y, 1)` of the normalised plane to `q(w)`, which depends on the time `a = t_ref - t` and
-the three parameters `w`, and divide by the third coordinate: `u = q1 / q3`, `v = q2 / q3`. A grid maps these to bins:
-row `v scale_y + offset_y`, column `u scale_x + offset_x`. `grid` is (scale_x, offset_x, scale_y, offset_y).
+A model moves a point `p = (x, y, 1)` to `q(w)` over the time `dt = t_ref - t`; its image is `u = q1 / q3`,
+`v = q2 / q3`. A grid maps it to bins: row `v scale_y + offset_y`, column `u scale_x + offset_x`. `grid` is (scale_x,
+offset_x, scale_y, offset_y), `w` a tuple of P numbers.
 
-    du/dw_b       = (dq1/dw_b - u dq3/dw_b) / q3
-    d2u/dw_b dw_c = (d2q1 - u d2q3 - du/dw_b dq3/dw_c - dq3/dw_b du/dw_c) / q3
+A function of the points is differentiated through `q`. With its derivatives `f_u`, `f_v`, `f_uu`, `f_uv`, `f_vv`:
+
+    df/dw_b       = qbar . dq/dw_b,    qbar = (f_u, f_v, -u f_u - v f_v) / q3
+    d2f/dw_b dw_c = dq/dw_b . M dq/dw_c + qbar . d2q/dw_b dw_c,    M = d2f/dq2
+    M_11 = f_uu / q3^2,  M_12 = f_uv / q3^2,  M_13 = -(u f_uu + v f_uv + f_u) / q3^2,  and so on
+
+The functions are templates: `transform`, `derivative` and `second_derivative` are those of a model, `PARAMETERS` is
+its P. The loops vectorise because their arrays are flat (a row of a 2-D array has a length that the compiler does not
+know), start at zero (so no index can be negative), and sum in float32 over a block of events, in float64 over blocks.
 """
 
 # mypy: ignore-errors
+# ruff: noqa: F821
 
-from typing import Any
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
-from cmaxslam_fbp.compiling import REASSOCIATED, compiled
+from cmaxslam_fbp.compiling import REASSOCIATED, inlinable, specialised
 
-ROTATION, EXACT_ROTATION, TRANSLATION = range(3)
-
-
-# The points themselves are computed one rounded operation after the other, as `tensor_warps` does it: an event on the
-# edge of two bins falls to the same one on every device.
-
-_BLOCK = 512  # events that are summed in float32
-_ZERO, _ONE, _HALF = np.float32(0), np.float32(1), np.float32(0.5)
-# Series of sin(z)/z, (1 - cos z)/z^2 and (z - sin z)/z^3 in z^2: exact in float32 up to z = pi.
-_S = tuple(np.float32(c) for c in (1, -1 / 6, 1 / 120, -1 / 5040, 1 / 362880, -1 / 39916800, 1 / 6227020800))
-_C = tuple(np.float32(c) for c in (1 / 2, -1 / 24, 1 / 720, -1 / 40320, 1 / 3628800, -1 / 479001600, 1 / 87178291200))
-_D = tuple(np.float32(c) for c in (1 / 6, -1 / 120, 1 / 5040, -1 / 362880, 1 / 39916800, -1 / 6227020800))
+_BLOCK = 512
+_ZERO, _ONE = np.float32(0), np.float32(1)
 
 
-@compiled
-def _series(z2, c):
-    value = c[len(c) - 1]
-    for k in range(len(c) - 2, -1, -1):
-        value = value * z2 + c[k]
-    return value
-
-
-@compiled
-def _cross(a1, a2, a3, b1, b2, b3):
-    return a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1
-
-
-@compiled
-def _transform(model, x, y, a, w):
-    """`q(w)`: `p + a w x p` (rotation to first order), `exp(a [w]x) p` (exact), `p + a w` (translation)."""
-    if model == TRANSLATION:
-        return x + a * w[0], y + a * w[1], _ONE + a * w[2]
-    c1, c2, c3 = _cross(w[0], w[1], w[2], x, y, _ONE)
-    if model == ROTATION:
-        return x + a * c1, y + a * c2, _ONE + a * c3
-    z2 = a * a * (w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
-    s, c = a * _series(z2, _S), a * a * _series(z2, _C)
-    d1, d2, d3 = _cross(w[0], w[1], w[2], c1, c2, c3)
-    return x + s * c1 + c * d1, y + s * c2 + c * d2, _ONE + s * c3 + c * d3
-
-
-@compiled(fastmath=REASSOCIATED)
-def _derivative(model, x, y, a, w, q, b):
-    """`dq/dw_b`: `a e_b x p`; `a (J_l(a w) e_b) x q` with the left Jacobian of SO(3); `a e_b`."""
-    e1 = _ONE if b == 0 else _ZERO
-    e2 = _ONE if b == 1 else _ZERO
-    e3 = _ONE if b == 2 else _ZERO
-    if model == TRANSLATION:
-        return a * e1, a * e2, a * e3
-    if model == ROTATION:
-        d1, d2, d3 = _cross(e1, e2, e3, x, y, _ONE)
-        return a * d1, a * d2, a * d3
-    z2 = a * a * (w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
-    c, d = a * _series(z2, _C), a * a * _series(z2, _D)
-    f1, f2, f3 = _cross(w[0], w[1], w[2], e1, e2, e3)
-    g1, g2, g3 = _cross(w[0], w[1], w[2], f1, f2, f3)
-    m1, m2, m3 = e1 + c * f1 + d * g1, e2 + c * f2 + d * g2, e3 + c * f3 + d * g3
-    d1, d2, d3 = _cross(m1, m2, m3, q[0], q[1], q[2])
-    return a * d1, a * d2, a * d3
-
-
-@compiled(fastmath=REASSOCIATED)
-def _second_derivative(model, a, q, b, c):
-    """`d2q/dw_b dw_c`: zero but for the exact rotation, where it is `a^2/2 (e_b x (e_c x q) + e_c x (e_b x q))`.
-
-    That is its leading term in `a w`; those of higher order are left out.
-    """
-    if model != EXACT_ROTATION:
-        return _ZERO, _ZERO, _ZERO
-    # e_b x (e_c x q) = e_c q_b - q (e_b . e_c)
-    k = a * a * _HALF
-    same = _ONE if b == c else _ZERO
-    out1 = (q[b] if c == 0 else _ZERO) + (q[c] if b == 0 else _ZERO) - _ONE * (same + same) * q[0]
-    out2 = (q[b] if c == 1 else _ZERO) + (q[c] if b == 1 else _ZERO) - _ONE * (same + same) * q[1]
-    out3 = (q[b] if c == 2 else _ZERO) + (q[c] if b == 2 else _ZERO) - _ONE * (same + same) * q[2]
-    return k * out1, k * out2, k * out3
-
-
-@compiled(fastmath=REASSOCIATED)
-def _image_derivative(model, x, y, a, w, q, inverse, u, v, b):
-    """`(du/dw_b, dv/dw_b, dq3/dw_b)`."""
-    d1, d2, d3 = _derivative(model, x, y, a, w, q, b)
-    return (d1 - u * d3) * inverse, (d2 - v * d3) * inverse, d3
-
-
-# The loops below vectorise because their arrays are flat (a row of a 2-D array has a length that the compiler does not
-# know), start at zero (so no index can be negative), and sum in float32 over a block of events, in float64 over blocks.
-
-
-def make_warp(MODEL: int) -> Any:
+def _points(x, y, dt, w, grid, points):
     """Write the bin coordinates, row before column, of all events: `points` is (2 N,)."""
-
-    @compiled
-    def warp(x, y, a, w0, w1, w2, grid, points):
-        w = (w0, w1, w2)
-        scale_x, offset_x, scale_y, offset_y = grid[0], grid[1], grid[2], grid[3]
-        for i in range(len(x)):
-            q1, q2, q3 = _transform(MODEL, x[i], y[i], a[i], w)
-            inverse = _ONE / q3
-            points[2 * i] = q2 * inverse * scale_y + offset_y
-            points[2 * i + 1] = q1 * inverse * scale_x + offset_x
-
-    return warp
+    # One rounded operation after the other, as on tensors: an event on the edge of two bins falls to the same one.
+    scale_x, offset_x, scale_y, offset_y = grid[0], grid[1], grid[2], grid[3]
+    for i in range(len(x)):
+        q = transform((x[i], y[i], _ONE), dt[i], w)
+        inverse = _ONE / q[2]
+        points[2 * i] = q[1] * inverse * scale_y + offset_y
+        points[2 * i + 1] = q[0] * inverse * scale_x + offset_x
 
 
-def make_pullback(MODEL: int) -> Any:
-    """Write `sum_i (dpoint_i/dw)^T points_bar_i`, the gradient for the parameters; `points_bar` is (2 N,)."""
-
-    @compiled(fastmath=REASSOCIATED)
-    def pullback(x, y, a, w0, w1, w2, grid, points_bar, gradient):
-        w = (w0, w1, w2)
-        scale_x, scale_y = grid[0], grid[2]
-        gradient[:] = 0.0
-        for first in range(0, len(x), _BLOCK):
-            last = min(first + _BLOCK, len(x))
-            xs, ys, times, bars = x[first:last], y[first:last], a[first:last], points_bar[2 * first : 2 * last]
-            g0 = g1 = g2 = _ZERO
-            for i in range(len(xs)):
-                q = _transform(MODEL, xs[i], ys[i], times[i], w)
-                inverse = _ONE / q[2]
-                u, v = q[0] * inverse, q[1] * inverse
-                bar_v, bar_u = bars[2 * i] * scale_y, bars[2 * i + 1] * scale_x
-                du, dv, _ = _image_derivative(MODEL, xs[i], ys[i], times[i], w, q, inverse, u, v, 0)
-                g0 += bar_u * du + bar_v * dv
-                du, dv, _ = _image_derivative(MODEL, xs[i], ys[i], times[i], w, q, inverse, u, v, 1)
-                g1 += bar_u * du + bar_v * dv
-                du, dv, _ = _image_derivative(MODEL, xs[i], ys[i], times[i], w, q, inverse, u, v, 2)
-                g2 += bar_u * du + bar_v * dv
-            gradient[0] += g0
-            gradient[1] += g1
-            gradient[2] += g2
-
-    return pullback
-
-
-def make_tangent(MODEL: int) -> Any:
+def _tangent(x, y, dt, w, axis, grid, points_dot):
     """Write the derivative of the points with respect to one of the parameters: `points_dot` is (2 N,)."""
-
-    @compiled(fastmath=REASSOCIATED)
-    def tangent(x, y, a, w0, w1, w2, axis, grid, points_dot):
-        w = (w0, w1, w2)
-        scale_x, scale_y = grid[0], grid[2]
-        for i in range(len(x)):
-            q = _transform(MODEL, x[i], y[i], a[i], w)
-            inverse = _ONE / q[2]
-            u, v = q[0] * inverse, q[1] * inverse
-            du, dv, _ = _image_derivative(MODEL, x[i], y[i], a[i], w, q, inverse, u, v, axis)
-            points_dot[2 * i] = scale_y * dv
-            points_dot[2 * i + 1] = scale_x * du
-
-    return tangent
+    scale_x, scale_y = grid[0], grid[2]
+    for i in range(len(x)):
+        p = x[i], y[i], _ONE
+        q = transform(p, dt[i], w)
+        inverse = _ONE / q[2]
+        d = derivative(p, dt[i], w, q, axis)
+        points_dot[2 * i] = scale_y * (d[1] - q[1] * inverse * d[2]) * inverse
+        points_dot[2 * i + 1] = scale_x * (d[0] - q[0] * inverse * d[2]) * inverse
 
 
-@compiled(fastmath=REASSOCIATED)
-def _curvature(model, x, y, a, w, q, inverse, u, v, bar_u, bar_v, rows, mixed, columns, b, c):
-    """Return what one event adds to entry (b, c) of the Hessian."""
-    ub, vb, q3b = _image_derivative(model, x, y, a, w, q, inverse, u, v, b)
-    uc, vc, q3c = _image_derivative(model, x, y, a, w, q, inverse, u, v, c)
-    s1, s2, s3 = _second_derivative(model, a, q, b, c)
-    ubc = (s1 - u * s3 - ub * q3c - q3b * uc) * inverse
-    vbc = (s2 - v * s3 - vb * q3c - q3b * vc) * inverse
-    return rows * vb * vc + mixed * (vb * uc + ub * vc) + columns * ub * uc + bar_u * ubc + bar_v * vbc
+def _adjoint(x, y, dt, w, grid, points_bar, q1, q2, q3, bar1, bar2, bar3):
+    """Write `q` and `qbar` of a block of events."""
+    scale_x, scale_y = grid[0], grid[2]
+    for i in range(len(x)):
+        q = transform((x[i], y[i], _ONE), dt[i], w)
+        inverse = _ONE / q[2]
+        f_u, f_v = points_bar[2 * i + 1] * scale_x, points_bar[2 * i] * scale_y
+        q1[i], q2[i], q3[i] = q
+        bar1[i], bar2[i] = f_u * inverse, f_v * inverse
+        bar3[i] = -(q[0] * f_u + q[1] * f_v) * inverse * inverse
 
 
-def make_pullback_curvature(MODEL: int) -> Any:
-    """Write `sum_i (dpoint/dw)^T C_i (dpoint/dw) + points_bar_i . d2point/dw2` to `hessian` (3, 3).
+def _pullback(x, y, dt, w, grid, points_bar, gradient, outer):
+    """Write `sum_i g_i` (P,), and `sum_i g_i g_i^T` to `outer` (P, P) unless that is empty.
+
+    `g_i = (dpoint_i/dw)^T points_bar_i` is the part that an event has in the gradient for the parameters; `points_bar`
+    is (2 N,).
+    """
+    q1, q2, q3, bar1, bar2, bar3 = _scratch(), _scratch(), _scratch(), _scratch(), _scratch(), _scratch()
+    parts = np.empty(PARAMETERS * _BLOCK, np.float32)
+    gradient[:] = 0.0
+    outer[:] = 0.0
+    for first in range(0, len(x), _BLOCK):
+        last = min(first + _BLOCK, len(x))
+        xs, ys, times, bars = x[first:last], y[first:last], dt[first:last], points_bar[2 * first : 2 * last]
+        adjoint(xs, ys, times, w, grid, bars, q1, q2, q3, bar1, bar2, bar3)
+        for b in range(PARAMETERS):
+            part = parts[b * _BLOCK : (b + 1) * _BLOCK]
+            total = _ZERO
+            for i in range(len(xs)):
+                d = derivative((xs[i], ys[i], _ONE), times[i], w, (q1[i], q2[i], q3[i]), b)
+                part[i] = bar1[i] * d[0] + bar2[i] * d[1] + bar3[i] * d[2]
+                total += part[i]
+            gradient[b] += total
+        for b in range(len(outer)):
+            for c in range(b + 1):
+                one, other = parts[b * _BLOCK : (b + 1) * _BLOCK], parts[c * _BLOCK : (c + 1) * _BLOCK]
+                total = _ZERO
+                for i in range(len(xs)):
+                    total += one[i] * other[i]
+                outer[b, c] += total
+    for b in range(len(outer)):
+        outer[:b, b] = outer[b, :b]
+
+
+def _curvature(x, y, dt, w, grid, points_bar, curvatures, hessian):
+    """Write `sum_i (dpoint_i/dw)^T C_i (dpoint_i/dw) + points_bar_i . d2point_i/dw2` to `hessian` (P, P).
 
     `curvatures` (3 N,) holds the symmetric `C_i`: row-row, row-column, column-column; `points_bar` is (2 N,).
     """
-
-    @compiled(fastmath=REASSOCIATED)
-    def pullback_curvature(x, y, a, w0, w1, w2, grid, points_bar, curvatures, hessian):
-        w = (w0, w1, w2)
-        scale_x, scale_y = grid[0], grid[2]
-        hessian[:] = 0.0
-        for first in range(0, len(x), _BLOCK):
-            last = min(first + _BLOCK, len(x))
-            xs, ys, times, bars = x[first:last], y[first:last], a[first:last], points_bar[2 * first : 2 * last]
-            bends = curvatures[3 * first : 3 * last]
-            h00 = h01 = h02 = h11 = h12 = h22 = _ZERO
+    scale_x, scale_y = grid[0], grid[2]
+    q1, q2, q3, bar1, bar2, bar3 = _scratch(), _scratch(), _scratch(), _scratch(), _scratch(), _scratch()
+    m11, m12, m13, m22, m23, m33 = _scratch(), _scratch(), _scratch(), _scratch(), _scratch(), _scratch()
+    derivatives = np.empty(3 * PARAMETERS * _BLOCK, np.float32)
+    hessian[:] = 0.0
+    for first in range(0, len(x), _BLOCK):
+        last = min(first + _BLOCK, len(x))
+        xs, ys, times, bars = x[first:last], y[first:last], dt[first:last], points_bar[2 * first : 2 * last]
+        adjoint(xs, ys, times, w, grid, bars, q1, q2, q3, bar1, bar2, bar3)
+        of_points = curvatures[3 * first : 3 * last]
+        for i in range(len(xs)):
+            inverse = _ONE / q3[i]
+            u, v, to_row, to_column = q1[i] * inverse, q2[i] * inverse, scale_y * inverse, scale_x * inverse
+            m22[i] = of_points[3 * i] * to_row * to_row
+            m12[i] = of_points[3 * i + 1] * to_row * to_column
+            m11[i] = of_points[3 * i + 2] * to_column * to_column
+            along_u, along_v = m11[i] * u + m12[i] * v, m12[i] * u + m22[i] * v
+            m13[i], m23[i] = -along_u - bar1[i] * inverse, -along_v - bar2[i] * inverse
+            m33[i] = along_u * u + along_v * v - (bar3[i] + bar3[i]) * inverse
+        for b in range(PARAMETERS):
+            b1, b2, b3 = _three(derivatives, b)
             for i in range(len(xs)):
-                q = _transform(MODEL, xs[i], ys[i], times[i], w)
-                inverse = _ONE / q[2]
-                u, v = q[0] * inverse, q[1] * inverse
-                bv, bu = bars[2 * i] * scale_y, bars[2 * i + 1] * scale_x
-                vv = bends[3 * i] * scale_y * scale_y
-                uv = bends[3 * i + 1] * scale_y * scale_x
-                uu = bends[3 * i + 2] * scale_x * scale_x
-                h00 += _curvature(MODEL, xs[i], ys[i], times[i], w, q, inverse, u, v, bu, bv, vv, uv, uu, 0, 0)
-                h01 += _curvature(MODEL, xs[i], ys[i], times[i], w, q, inverse, u, v, bu, bv, vv, uv, uu, 0, 1)
-                h02 += _curvature(MODEL, xs[i], ys[i], times[i], w, q, inverse, u, v, bu, bv, vv, uv, uu, 0, 2)
-                h11 += _curvature(MODEL, xs[i], ys[i], times[i], w, q, inverse, u, v, bu, bv, vv, uv, uu, 1, 1)
-                h12 += _curvature(MODEL, xs[i], ys[i], times[i], w, q, inverse, u, v, bu, bv, vv, uv, uu, 1, 2)
-                h22 += _curvature(MODEL, xs[i], ys[i], times[i], w, q, inverse, u, v, bu, bv, vv, uv, uu, 2, 2)
-            hessian[0, 0] += h00
-            hessian[0, 1] += h01
-            hessian[0, 2] += h02
-            hessian[1, 1] += h11
-            hessian[1, 2] += h12
-            hessian[2, 2] += h22
-        hessian[1, 0], hessian[2, 0], hessian[2, 1] = hessian[0, 1], hessian[0, 2], hessian[1, 2]
-
-    return pullback_curvature
+                b1[i], b2[i], b3[i] = derivative((xs[i], ys[i], _ONE), times[i], w, (q1[i], q2[i], q3[i]), b)
+            for c in range(b + 1):
+                c1, c2, c3 = _three(derivatives, c)
+                total = _ZERO
+                for i in range(len(xs)):
+                    s = second_derivative((xs[i], ys[i], _ONE), times[i], w, (q1[i], q2[i], q3[i]), b, c)
+                    total += (
+                        b1[i] * (m11[i] * c1[i] + m12[i] * c2[i] + m13[i] * c3[i])
+                        + b2[i] * (m12[i] * c1[i] + m22[i] * c2[i] + m23[i] * c3[i])
+                        + b3[i] * (m13[i] * c1[i] + m23[i] * c2[i] + m33[i] * c3[i])
+                        + (bar1[i] * s[0] + bar2[i] * s[1] + bar3[i] * s[2])
+                    )
+                hessian[b, c] += total
+    for b in range(PARAMETERS):
+        hessian[:b, b] = hessian[b, :b]
 
 
-def make_pullback_outer(MODEL: int) -> Any:
-    """Write `sum_i g_i g_i^T` with every event's part `g_i = (dpoint_i/dw)^T points_bar_i` of the gradient, (3, 3)."""
+@inlinable
+def _scratch():
+    return np.empty(_BLOCK, np.float32)
 
-    @compiled(fastmath=REASSOCIATED)
-    def pullback_outer(x, y, a, w0, w1, w2, grid, points_bar, outer):
-        w = (w0, w1, w2)
-        scale_x, scale_y = grid[0], grid[2]
-        outer[:] = 0.0
-        for first in range(0, len(x), _BLOCK):
-            last = min(first + _BLOCK, len(x))
-            xs, ys, times, bars = x[first:last], y[first:last], a[first:last], points_bar[2 * first : 2 * last]
-            h00 = h01 = h02 = h11 = h12 = h22 = _ZERO
-            for i in range(len(xs)):
-                q = _transform(MODEL, xs[i], ys[i], times[i], w)
-                inverse = _ONE / q[2]
-                u, v = q[0] * inverse, q[1] * inverse
-                bv, bu = bars[2 * i] * scale_y, bars[2 * i + 1] * scale_x
-                du, dv, _ = _image_derivative(MODEL, xs[i], ys[i], times[i], w, q, inverse, u, v, 0)
-                g0 = bu * du + bv * dv
-                du, dv, _ = _image_derivative(MODEL, xs[i], ys[i], times[i], w, q, inverse, u, v, 1)
-                g1 = bu * du + bv * dv
-                du, dv, _ = _image_derivative(MODEL, xs[i], ys[i], times[i], w, q, inverse, u, v, 2)
-                g2 = bu * du + bv * dv
-                h00 += g0 * g0
-                h01 += g0 * g1
-                h02 += g0 * g2
-                h11 += g1 * g1
-                h12 += g1 * g2
-                h22 += g2 * g2
-            outer[0, 0] += h00
-            outer[0, 1] += h01
-            outer[0, 2] += h02
-            outer[1, 1] += h11
-            outer[1, 2] += h12
-            outer[2, 2] += h22
-        outer[1, 0], outer[2, 0], outer[2, 1] = outer[0, 1], outer[0, 2], outer[1, 2]
 
-    return pullback_outer
+@inlinable
+def _three(derivatives, b):
+    """Return the three arrays of `dq/dw_b`."""
+    own = derivatives[3 * b * _BLOCK : 3 * (b + 1) * _BLOCK]
+    return own[:_BLOCK], own[_BLOCK : 2 * _BLOCK], own[2 * _BLOCK :]
+
+
+class WarpLoops(NamedTuple):
+    """The compiled loops of a motion model."""
+
+    points: Callable
+    tangent: Callable
+    pullback: Callable
+    curvature: Callable
+
+
+@cache
+def loops_of(model):
+    """Return the loops of a motion model, a class; they are compiled at their first call, and kept on disk."""
+    names = {
+        "transform": inlinable(model.transform),
+        "derivative": inlinable(model.derivative, fastmath=REASSOCIATED),
+        "second_derivative": inlinable(model.second_derivative, fastmath=REASSOCIATED),
+        "PARAMETERS": len(model.parameters),
+    }
+    variant = f"{model.__module__}.{model.__qualname__}"
+    names["adjoint"] = specialised(_adjoint, variant, names, fastmath=REASSOCIATED)
+    fast = (specialised(loop, variant, names, fastmath=REASSOCIATED) for loop in (_tangent, _pullback, _curvature))
+    return WarpLoops(specialised(_points, variant, names), *fast)

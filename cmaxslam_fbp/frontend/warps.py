@@ -1,22 +1,22 @@
-"""How events move under a velocity: the three motion models, on a grid of bins."""
+"""Where the events of a packet come to lie on a grid of bins, under a velocity."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
+from cmaxslam_fbp.config import FrontendConfig
+from cmaxslam_fbp.frontend.motion_models import MotionModel
+from cmaxslam_fbp.frontend.packet_events import PacketEvents
+from cmaxslam_fbp.frontend.warp_kernels import loops_of
 from cmaxslam_fbp.geometry.camera import Camera
 
-ModelName = str
-
 # An event is moved along the motion that its scene point makes in the image, which is opposite to the camera's: with
-# `R(t + dt) = R(t) exp(omega dt)` a fixed point moves as `p(t + dt) = p(t) - dt omega x p(t)`. The warps are written
-# without a sign, as in the paper, so their parameters are minus the camera's velocity. This is the only place
+# `R(t + dt) = R(t) exp(omega dt)` a fixed point moves as `p(t + dt) = p(t) - dt omega x p(t)`. The motion models are
+# written without a sign, as in the paper, so their parameters are minus the camera's velocity. This is the only place
 # where the sign is turned.
 CAMERA_SIGN = -1.0
 
@@ -33,6 +33,14 @@ class Grid:
     offset_x: float
     scale_y: float
     offset_y: float
+
+    @staticmethod
+    def configured(camera: Camera, config: FrontendConfig) -> Grid:
+        """Return the grid that the configuration describes."""
+        if config.grid == "sensor":
+            return Grid.sensor(camera)
+        columns, rows = config.grid_size
+        return Grid.normalised(camera, (rows, columns), config.grid_step)
 
     @staticmethod
     def normalised(camera: Camera, shape: tuple[int, int] = (150, 200), step: float = 0.01) -> Grid:
@@ -65,91 +73,84 @@ class Grid:
             self.offset_y / factor + shift,
         )
 
-
-@lru_cache(maxsize=3)
-def _kernels(model: ModelName) -> tuple[Callable[..., Any], ...]:
-    """Return the compiled warp, pullback, tangent, pulled-back curvature and pulled-back outer product of a model."""
-    from cmaxslam_fbp.frontend import warp_kernels as kernels
-
-    number = {
-        "rotation": kernels.ROTATION,
-        "exact_rotation": kernels.EXACT_ROTATION,
-        "translation": kernels.TRANSLATION,
-    }[model]
-    return (
-        kernels.make_warp(number),
-        kernels.make_pullback(number),
-        kernels.make_tangent(number),
-        kernels.make_pullback_curvature(number),
-        kernels.make_pullback_outer(number),
-    )
+    def speed_of_one_bin(self, dt_s: float) -> float:
+        """Return the speed, at unit depth, that moves an event by one bin over a time."""
+        return 1 / (max(self.scale_x, self.scale_y) * dt_s)
 
 
 class VelocityWarp:
-    """Moves the events of a packet to a reference time by a velocity `w` (3,), in the warp's own sign.
-
-    `rotation`: `x' ~ x + (t_ref - t) w x x`, the paper's first-order model;
-    `exact_rotation`: `x' ~ exp((t_ref - t) [w]x) x`;
-    `translation`: `x' ~ x + (t_ref - t) w`; each with `x = (x, y, 1)`, divided by the third coordinate.
+    """Moves the events of a packet to its reference time by a motion model, whose P parameters are `w`.
 
     Parameters
     ----------
     model : the motion model
     grid : the bins
-    x, y : (N,) float32, points of the normalised plane
-    dt_s : (N,) float32, `t_ref - t` in seconds
+    packet : the N events
     """
 
-    parameter_count = 3
-
-    def __init__(self, model: ModelName, grid: Grid, x: SingleArray, y: SingleArray, dt_s: SingleArray) -> None:
-        self._warp, self._pullback, self._tangent, self._pullback_curvature, self._pullback_outer = _kernels(model)
+    def __init__(self, model: MotionModel, grid: Grid, packet: PacketEvents) -> None:
         self._model = model
-        self._events = x, y, dt_s
+        self._loops = loops_of(type(model))  # type: ignore[arg-type]  # mypy takes classes for unhashable
+        self._events = packet.x, packet.y, packet.dt_s
         self._grid = np.array([grid.scale_x, grid.offset_x, grid.scale_y, grid.offset_y], np.float32)
+
+    @property
+    def parameter_count(self) -> int:
+        """The number P of parameters."""
+        return self._model.parameter_count
 
     def __len__(self) -> int:
         return len(self._events[0])
 
     def points(self, w: FloatArray, out: SingleArray) -> None:
         """Write the bin coordinates (N, 2), row before column."""
-        self._warp(*self._events, *_single(w), self._grid, out.reshape(-1))
+        self._loops.points(*self._events, _single(w), self._grid, out.reshape(-1))
 
     def pullback(self, w: FloatArray, points_bar: SingleArray) -> FloatArray:
-        """Return the gradient (3,) of a function whose gradient with respect to the points is `points_bar` (N, 2)."""
-        gradient = np.empty(3)
-        self._pullback(*self._events, *_single(w), self._grid, points_bar.reshape(-1), gradient)
+        """Return the gradient (P,) of a function whose gradient with respect to the points is `points_bar` (N, 2)."""
+        gradient = np.empty(len(w))
+        self._loops.pullback(*self._events, _single(w), self._grid, points_bar.reshape(-1), gradient, _NO_MATRIX)
         return gradient
 
     def tangent(self, w: FloatArray, axis: int, out: SingleArray) -> None:
         """Write the derivative (N, 2) of the points with respect to the parameter `axis`."""
-        self._tangent(*self._events, *_single(w), axis, self._grid, out.reshape(-1))
+        self._loops.tangent(*self._events, _single(w), axis, self._grid, out.reshape(-1))
 
     def pullback_curvature(self, w: FloatArray, points_bar: SingleArray, curvatures: SingleArray) -> FloatArray:
-        """Return the Hessian (3, 3) of a function whose Hessian with respect to each point is `curvatures` (N, 3).
+        """Return the Hessian (P, P) of a function whose Hessian with respect to each point is `curvatures` (N, 3).
 
         Its columns are row-row, row-column and column-column; `points_bar` (N, 2) is the gradient.
         """
-        hessian = np.empty((3, 3))
+        hessian = np.empty((len(w), len(w)))
         flat = points_bar.reshape(-1), curvatures.reshape(-1)
-        self._pullback_curvature(*self._events, *_single(w), self._grid, *flat, hessian)
+        self._loops.curvature(*self._events, _single(w), self._grid, *flat, hessian)
         return hessian
 
     def pullback_outer(self, w: FloatArray, points_bar: SingleArray) -> FloatArray:
-        """Return `sum_i g_i g_i^T` (3, 3) with the part `g_i` that each event has in the gradient of `pullback`."""
-        outer = np.empty((3, 3))
-        self._pullback_outer(*self._events, *_single(w), self._grid, points_bar.reshape(-1), outer)
+        """Return `sum_i g_i g_i^T` (P, P) with the part `g_i` that each event has in the gradient of `pullback`."""
+        gradient, outer = np.empty(len(w)), np.empty((len(w), len(w)))
+        self._loops.pullback(*self._events, _single(w), self._grid, points_bar.reshape(-1), gradient, outer)
         return outer
 
     def arrays(self) -> tuple[SingleArray, ...]:
         """Return `x`, `y` and `t_ref - t` (N,), for `tensor_points`."""
         return self._events
 
-    def tensor_points(self, w: Any, *arrays: Any) -> Any:
-        """Return the bin coordinates (N, 2) for tensors of parameters (3, 1) or (3, N): the same, for autograd."""
-        from cmaxslam_fbp.frontend.tensor_warps import tensor_points
+    def tensor_points(self, w: Any, x: Any, y: Any, dt_s: Any) -> Any:
+        """Return the bin coordinates (N, 2), the same bits as `points`, for parameters (P, 1) or (P, N): for autograd.
 
-        return tensor_points(self._model, self._grid.tolist(), w, *arrays)
+        `w`, `x`, `y` and `dt_s` are tensors.
+        """
+        from cmaxslam_fbp.contrast.torch_objective import torch_module
+
+        scale_x, offset_x, scale_y, offset_y = self._grid.tolist()
+        q1, q2, q3 = self._model.transform((x, y, 1.0), dt_s, w)
+        inverse = 1.0 / q3
+        rows, columns = q2 * inverse * scale_y + offset_y, q1 * inverse * scale_x + offset_x
+        return torch_module().stack([rows, columns], dim=-1)
+
+
+_NO_MATRIX: FloatArray = np.empty((0, 0))
 
 
 def _single(vector: FloatArray) -> tuple[np.float32, ...]:

@@ -12,11 +12,12 @@ import numpy.typing as npt
 from cmaxslam_fbp.backend.backend import Backend
 from cmaxslam_fbp.backend.tracking import Tracking, WindowReport
 from cmaxslam_fbp.backend.window import Window, cut_into_windows
+from cmaxslam_fbp.choices import MODELS
 from cmaxslam_fbp.config import Config
-from cmaxslam_fbp.errors import RecordingError, TrajectoryError
+from cmaxslam_fbp.errors import ConfigError, RecordingError, TrajectoryError
 from cmaxslam_fbp.evaluation import Evaluation, evaluate
 from cmaxslam_fbp.events import Events
-from cmaxslam_fbp.events.filters import filtered
+from cmaxslam_fbp.events.filters import filter_events
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.io.recording import EventStream, Recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
@@ -72,6 +73,13 @@ class Slam:
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or Config()
+        model = self.config.frontend.model
+        if MODELS[model].kind != "angular":
+            angular = ", ".join(name for name in MODELS.names() if MODELS[name].kind == "angular")
+            raise ConfigError(
+                f"frontend.model: {model} has no angular velocity, which a rotation is made of; choose {angular}, or "
+                "use `cmaxslam-fbp velocity`"
+            )
 
     def run(
         self,
@@ -152,7 +160,7 @@ class _Run:
 
     def _filtered(self, stream: EventStream) -> Iterator[Events]:
         """Return the events that all stages work on, of a pass over the recording."""
-        return filtered(stream, self._recording.sensor_size, self._config.events)
+        return filter_events(stream, self._config.events, self._recording.sensor_size)
 
     def _counted(self, chunks: Iterable[Events]) -> Iterator[Events]:
         """Count the events that come by."""

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from cmaxslam_fbp.choices import KERNELS, MODELS, RECONSTRUCTIONS, SCORES, SOLVERS
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.io.writing import write_recording
 from cmaxslam_fbp.simulation import Simulation, SimulationSettings
@@ -85,4 +86,31 @@ def test_bad_values_are_one_line(run, bag):
     assert "frontend.events_per_packet" in run("velocity", bag, "--events-per-packet", 0, code=1).stderr
     done = run("velocity", bag, "--set", "frontend.solvers=newton", code=1)
     assert "did you mean frontend.solver?" in done.stderr
-    run("velocity", bag, "--kernel", "square", code=2)
+    assert "'square' is none of rect, linear, gauss" in run("velocity", bag, "--kernel", "square", code=2).stderr
+
+
+def test_the_help_lists_the_choices_of_the_registries(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "250")
+    words = run("velocity", "--help").stdout
+    for choices in (MODELS, KERNELS, RECONSTRUCTIONS, SCORES, SOLVERS):
+        assert "|".join(choices.names()) in words
+    assert "[numba|torch]" in words
+    assert "[numba|torch]" in run("run", "--help").stdout
+
+
+def test_filters_of_the_stream_come_before_the_packets(run, bag, tmp_path):
+    common = (
+        "velocity",
+        bag,
+        "--duration",
+        0.1,
+        "--set",
+        "frontend.packets=count",
+        "--set",
+        "frontend.polarity=signed",
+    )
+    run(*common, "-o", "all")
+    run(*common, "-o", "third", "--set", "events.subsample=3")
+    counts = [len(read(tmp_path / name / "velocity.csv")) for name in ("all", "third")]
+    assert counts[1] == pytest.approx(counts[0] / 3, abs=1)
+    assert counts[1] >= 2

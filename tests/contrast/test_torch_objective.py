@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 
+from cmaxslam_fbp.choices import MODELS
 from cmaxslam_fbp.contrast.objective import ContrastObjective
 from cmaxslam_fbp.contrast.scores import score_named
 from cmaxslam_fbp.errors import ConfigError
+from cmaxslam_fbp.frontend.packet_events import PacketEvents
 from cmaxslam_fbp.frontend.warps import Grid, VelocityWarp
 
 pytest.importorskip("torch")
@@ -19,7 +21,8 @@ def objectives(model="rotation", score="variance", weights=None, **settings):
     centres = random.uniform(-0.6, 0.6, (30, 2))
     points = (centres[random.integers(0, 30, 4000)] + random.normal(0, 0.02, (4000, 2))).astype(np.float32)
     dt = random.uniform(-0.03, 0.03, 4000).astype(np.float32)
-    warp = VelocityWarp(model, GRID, np.ascontiguousarray(points[:, 0]), np.ascontiguousarray(points[:, 1]), dt)
+    events = PacketEvents(np.ascontiguousarray(points[:, 0]), np.ascontiguousarray(points[:, 1]), dt)
+    warp = VelocityWarp(MODELS[model](), GRID, events)
     pair = ContrastObjective(GRID.shape, score_named(score), **settings), TorchObjective(GRID.shape, score, **settings)
     for objective in pair:
         objective.use(warp, weights)

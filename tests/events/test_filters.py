@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cmaxslam_fbp.config import EventsConfig
 from cmaxslam_fbp.events import Events, SensorSize
-from cmaxslam_fbp.events.filters import find_hot_pixels, remove_hot_pixels, subsample
+from cmaxslam_fbp.events.filters import filter_events, find_hot_pixels, remove_hot_pixels, subsample
 
 SIZE = SensorSize(24, 18)
 
@@ -53,3 +54,13 @@ def test_hot_pixels_are_dropped_in_the_whole_stream_after_the_first_events(monke
     kept = list(remove_hot_pixels([chunk] * 5, SIZE, 3.0))
     assert [events.x.tolist() for events in kept] == [[8, 8]] * 5
     assert list(remove_hot_pixels([], SIZE, 3.0)) == []
+
+
+def test_the_configuration_drops_hot_pixels_before_every_nth_event_is_taken():
+    x = np.tile([5, 9, 9, 9, 9, 9, 9, 9, 9, 6], 40)
+    events = at_pixels(x, np.where(x == 9, 7, 3))
+    kept = Events.concatenate(filter_events([events[:123], events[123:]], EventsConfig(), SIZE))
+    np.testing.assert_array_equal(kept.t_ns, events.t_ns)
+    config = EventsConfig(hot_pixel_factor=5, subsample=4)
+    kept = Events.concatenate(filter_events([events[:123], events[123:]], config, SIZE))
+    np.testing.assert_array_equal(kept.t_ns, events[events.x != 9].t_ns[::4])

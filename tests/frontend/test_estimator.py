@@ -3,9 +3,8 @@ import threading
 import numpy as np
 import pytest
 
-from cmaxslam_fbp.config import EventsConfig, FrontendConfig
+from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.errors import ConfigError, RecordingError
-from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.packets import Packet
 from cmaxslam_fbp.frontend import EstimateStatus, VelocityEstimator
 from cmaxslam_fbp.geometry.camera import Camera
@@ -13,8 +12,8 @@ from cmaxslam_fbp.geometry.camera import Camera
 BY_COUNT = FrontendConfig(packets="count")
 
 
-def run(recording, events=None, events_config=None, **settings):
-    estimator = VelocityEstimator(recording.camera, FrontendConfig(**{"packets": "count"} | settings), events_config)
+def run(recording, events=None, **settings):
+    estimator = VelocityEstimator(recording.camera, FrontendConfig(**{"packets": "count"} | settings))
     return list(estimator.run([recording.events if events is None else events]))
 
 
@@ -52,6 +51,7 @@ def test_long_packets_of_a_sparse_scene_are_followed(shapes, model):
         {"reconstruction": "cubic"},
         {"surrogate": "sigmoid"},
         {"solver": "trust_ncg"},
+        {"solver": "quasi_newton"},
     ],
     ids=lambda settings: "-".join(f"{value}" for value in settings.values()),
 )
@@ -136,22 +136,11 @@ def test_a_reset_estimator_forgets_what_it_saw(boxes):
         np.testing.assert_array_equal(a.velocity, b.velocity)
 
 
-def test_signed_polarity_and_filters_come_from_the_configuration(boxes):
+def test_signed_events_measure_the_motion_with_another_score(boxes):
     events = boxes.events[:300_000]
     signed = run(boxes, events, polarity="signed")
     assert rms(boxes.errors_deg_s(signed)) < 8
     assert signed[0].score != run(boxes, events[:20_000])[0].score
-    thinned = list(VelocityEstimator(boxes.camera, BY_COUNT, EventsConfig(subsample=3)).packets([events]))
-    assert len(thinned) == 5
-    np.testing.assert_array_equal(thinned[0].events.t_ns, events.t_ns[:60_000:3])
-    hot = Events(
-        events.t_ns,
-        np.where(np.arange(len(events)) % 9, events.x, 7).astype(np.uint16),
-        np.where(np.arange(len(events)) % 9, events.y, 9).astype(np.uint16),
-        events.p,
-    )
-    cleaned = list(VelocityEstimator(boxes.camera, BY_COUNT, EventsConfig(hot_pixel_factor=5)).packets([hot]))
-    assert not any(((p.events.x == 7) & (p.events.y == 9)).any() for p in cleaned)
 
 
 def test_a_likelihood_of_counts_refuses_signed_events(boxes):
@@ -179,7 +168,8 @@ def test_events_of_another_sensor_are_an_error_of_one_line(boxes):
 )
 def test_tensors_give_the_same_estimates(boxes, settings):
     pytest.importorskip("torch")
-    events = boxes.events[:300_000]
+    # Not from the start, where hardly anything moves: there a search may stall, and the last bits decide where.
+    events = boxes.events[300_000:600_000]
     pairs = list(zip(run(boxes, events, **settings), run(boxes, events, compute="torch", **settings), strict=True))
     assert len(pairs) > 10
     for ours, theirs in pairs:

@@ -2,7 +2,7 @@ import numpy as np
 
 from cmaxslam_fbp.contrast.solution import Solution, Status
 from cmaxslam_fbp.frontend.covariance import change_variance, is_nearly_flat, velocity_covariance
-from cmaxslam_fbp.frontend.curvature_memory import CurvatureMemory
+from cmaxslam_fbp.frontend.maximiser import CurvatureMemory
 from cmaxslam_fbp.frontend.prediction import Prediction
 
 A, B = np.array([1.0, 0, 0]), np.array([1.5, 0.2, 0])
@@ -40,7 +40,7 @@ def test_the_change_over_a_packet_is_the_rate_of_change_times_its_length():
     assert prediction.change_over(0, A, 1.0) == 0
     prediction.add(0, A)
     assert np.isclose(prediction.change_over(20 * MS, A + np.array([0, 0.3, 0.4]), 0.04), 1.0)
-    assert change_variance(1.0) == 0.05**2 / 3
+    assert change_variance(1.0, 3) == 0.05**2 / 3
 
 
 def solution(hessian, status=Status.CONVERGED):

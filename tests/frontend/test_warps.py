@@ -1,113 +1,63 @@
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
+from scipy.spatial.transform import Rotation as Turn
 
+from cmaxslam_fbp.frontend.motion_models import ExactRotation, Rotation, Translation
+from cmaxslam_fbp.frontend.packet_events import PacketEvents
 from cmaxslam_fbp.frontend.warps import CAMERA_SIGN, Grid, VelocityWarp
 from cmaxslam_fbp.geometry.camera import davis240c
 
-MODELS = ["rotation", "exact_rotation", "translation"]
+GRID = Grid((150, 200), 100.0, 107.0, 90.0, 87.0)
 W = np.array([1.5, -2.5, 4.0])
 
-
-def moved(model, x, y, dt, w):
-    """The warps written out in float64: normalised coordinates (N, 2)."""
-    p = np.column_stack([x, y, np.ones(len(x))]).astype(float)
-    dt = np.asarray(dt, float)[:, None]
-    if model == "rotation":
-        q = p + dt * np.cross(w, p)
-    elif model == "exact_rotation":
-        q = Rotation.from_rotvec(dt * w).apply(p)
-    else:
-        q = p + dt * w
-    return q[:, :2] / q[:, 2:]
-
-
-@pytest.fixture
-def packet():
-    random = np.random.default_rng(0)
-    x, y = random.uniform(-0.8, 0.6, 400), random.uniform(-0.7, 0.4, 400)
-    return x.astype(np.float32), y.astype(np.float32), random.uniform(-0.04, 0.04, 400).astype(np.float32)
-
-
-@pytest.fixture(params=MODELS)
-def model(request):
-    return request.param
-
-
-GRID = Grid((150, 200), 100.0, 107.0, 90.0, 87.0)
+# The models written out in float64, for points (N, 3) and times (N, 1).
+EQUATIONS = {
+    Rotation: lambda p, dt, w: p + dt * np.cross(w, p),
+    ExactRotation: lambda p, dt, w: Turn.from_rotvec(dt * w).apply(p),
+    Translation: lambda p, dt, w: p + dt * w,
+}
 
 
 def bins(model, packet, w):
-    u, v = moved(model, *packet, w).T
-    return np.column_stack([v * 90 + 87, u * 100 + 107])
+    """The bin coordinates (N, 2) that the equations give."""
+    q = EQUATIONS[model](np.column_stack([packet.x, packet.y, np.ones(len(packet))]), packet.dt_s[:, None], w)
+    return np.column_stack([q[:, 1] / q[:, 2] * 90 + 87, q[:, 0] / q[:, 2] * 100 + 107])
 
 
-def test_points_are_those_of_the_equations(model, packet):
-    warp = VelocityWarp(model, GRID, *packet)
-    points = np.empty((400, 2), np.float32)
-    warp.points(W, points)
-    np.testing.assert_allclose(points, bins(model, packet, W), atol=3e-4)
-    warp.points(np.zeros(3), points)
-    np.testing.assert_allclose(points, np.column_stack([packet[1] * 90 + 87, packet[0] * 100 + 107]), atol=1e-4)
+def points_of(model, grid, packet, w):
+    points = np.empty((len(packet), 2), np.float32)
+    VelocityWarp(model(), grid, packet).points(w, points)
+    return points
+
+
+@pytest.mark.parametrize("model", EQUATIONS)
+def test_points_are_those_of_the_equations(model):
+    random = np.random.default_rng(0)
+    x, y, dt_s = random.uniform([[-0.8], [-0.7], [-0.04]], [[0.6], [0.4], [0.04]], (3, 400)).astype(np.float32)
+    packet = PacketEvents(x, y, dt_s)
+    np.testing.assert_allclose(points_of(model, GRID, packet, W), bins(model, packet, W), atol=3e-4)
+    unmoved = np.column_stack([y * 90 + 87, x * 100 + 107])
+    np.testing.assert_allclose(points_of(model, GRID, packet, np.zeros(3)), unmoved, atol=3e-5)
 
 
 def test_the_exact_rotation_holds_for_large_angles():
-    packet = tuple(np.array([value], np.float32) for value in (0.1, -0.2, 1.0))
+    packet = PacketEvents(*(np.array([value], np.float32) for value in (0.1, -0.2, 1.0)))
     w = np.array([0.3, 0.2, 2.4])
-    points = np.empty((1, 2), np.float32)
-    VelocityWarp("exact_rotation", GRID, *packet).points(w, points)
-    np.testing.assert_allclose(points, bins("exact_rotation", packet, w), atol=1e-3)
+    np.testing.assert_allclose(points_of(ExactRotation, GRID, packet, w), bins(ExactRotation, packet, w), atol=1e-3)
 
 
-@pytest.mark.parametrize("w", [W, np.zeros(3)], ids=["moving", "zero"])
-def test_tangents_and_pullbacks_are_the_derivatives(model, packet, w):
-    warp = VelocityWarp(model, GRID, *packet)
-    points_bar = np.random.default_rng(1).normal(size=(400, 2)).astype(np.float32)
-    gradient = warp.pullback(w, points_bar)
-    tangent = np.empty((400, 2), np.float32)
-    h = 1e-5
-    for axis in range(3):
-        step = h * np.eye(3)[axis]
-        expected = (bins(model, packet, w + step) - bins(model, packet, w - step)) / (2 * h)
-        warp.tangent(w, axis, tangent)
-        np.testing.assert_allclose(tangent, expected, atol=2e-5 * np.abs(expected).max())
-        np.testing.assert_allclose(gradient[axis], (points_bar * expected).sum(), rtol=1e-4)
-
-
-@pytest.mark.parametrize("w", [0.1 * W, np.zeros(3)], ids=["moving", "zero"])
-def test_the_curvature_is_the_derivative_of_the_gradient(model, packet, w):
-    """Of a made-up quadratic function of the points: `sum g.(p - p0) + (p - p0)^T C (p - p0) / 2`."""
-    random = np.random.default_rng(2)
-    g, c = random.normal(size=(400, 2)), random.normal(size=(400, 3))
-    C = np.stack([c[:, [0, 1]], c[:, [1, 2]]], axis=1)
-    p0 = bins(model, packet, w)
-
-    def gradient(at):
-        h = 1e-5
-        J = np.stack(
-            [(bins(model, packet, at + h * e) - bins(model, packet, at - h * e)) / (2 * h) for e in np.eye(3)], axis=2
-        )
-        bar = g + np.einsum("nij,nj->ni", C, bins(model, packet, at) - p0)
-        return np.einsum("ni,nib->b", bar, J)
-
-    h = 1e-3
-    expected = np.stack([(gradient(w + h * e) - gradient(w - h * e)) / (2 * h) for e in np.eye(3)], axis=1)
-    warp = VelocityWarp(model, GRID, *packet)
-    actual = warp.pullback_curvature(w, g.astype(np.float32), c.astype(np.float32))
-    # The exact rotation leaves out terms of higher order in the angle.
-    tolerance = 2e-3 if model == "exact_rotation" else 3e-4
-    np.testing.assert_allclose(actual, expected, atol=tolerance * np.abs(expected).max())
+def seen_from(rays, dt):
+    """Events (N,) of rays (N, 3) in the camera's frame at `dt = t - t_ref`, and the grid of the plane itself."""
+    x, y = (rays[:, :2] / rays[:, 2:]).T.astype(np.float32)
+    return Grid((10, 10), 1.0, 0.0, 1.0, 0.0), PacketEvents(x, y, (-dt).astype(np.float32))
 
 
 def test_a_rotating_camera_sees_its_events_aligned_by_minus_its_body_rate():
     omega = np.array([0.7, -1.1, 2.0])
     directions = np.random.default_rng(3).uniform([-0.4, -0.4, 1], [0.4, 0.4, 1], (50, 3))
-    dt = np.linspace(-0.02, 0.02, 50)  # t - t_ref
-    seen = Rotation.from_rotvec(omega * dt[:, None]).inv().apply(directions)  # R(t)^T P with R(t_ref) = I
-    x, y = (seen[:, :2] / seen[:, 2:]).T.astype(np.float32)
-    warp = VelocityWarp("exact_rotation", Grid((10, 10), 1.0, 0.0, 1.0, 0.0), x, y, (-dt).astype(np.float32))
-    points = np.empty((50, 2), np.float32)
-    warp.points(CAMERA_SIGN * omega, points)
+    dt = np.linspace(-0.02, 0.02, 50)
+    seen = Turn.from_rotvec(omega * dt[:, None]).inv().apply(directions)  # R(t)^T P with R(t_ref) = I
+    points = points_of(ExactRotation, *seen_from(seen, dt), CAMERA_SIGN * omega)
     np.testing.assert_allclose(points[:, ::-1], directions[:, :2], atol=1e-6)
 
 
@@ -115,13 +65,8 @@ def test_a_moving_camera_sees_a_plane_at_unit_depth_aligned_by_minus_its_velocit
     velocity = np.array([0.5, -0.3, 0.8])
     world = np.random.default_rng(4).uniform([-0.4, -0.4, 1], [0.4, 0.4, 1], (50, 3))
     dt = np.linspace(-0.02, 0.02, 50)
-    seen = world - velocity * dt[:, None]
-    x, y = (seen[:, :2] / seen[:, 2:]).T.astype(np.float32)
-    # At unit depth the model is exact to first order.
-    warp = VelocityWarp("translation", Grid((10, 10), 1.0, 0.0, 1.0, 0.0), x, y, (-dt).astype(np.float32))
-    points = np.empty((50, 2), np.float32)
-    warp.points(CAMERA_SIGN * velocity, points)
-    np.testing.assert_allclose(points[:, ::-1], world[:, :2], atol=3e-4)
+    points = points_of(Translation, *seen_from(world - velocity * dt[:, None], dt), CAMERA_SIGN * velocity)
+    np.testing.assert_allclose(points[:, ::-1], world[:, :2], atol=3e-4)  # the model is exact to first order
 
 
 def test_the_paper_s_grid_is_centred_on_the_mean_of_the_undistorted_sensor():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cmaxslam_fbp import Slam, load_config, open_recording
-from cmaxslam_fbp.errors import CalibrationError, RecordingError
+from cmaxslam_fbp.errors import CalibrationError, ConfigError, RecordingError
 from cmaxslam_fbp.evaluation import evaluate
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
@@ -107,6 +107,11 @@ def test_a_recording_without_calibration_or_motion_is_refused(tmp_path):
     (tmp_path / "calib.txt").write_text("199 198 132 110 0 0 0 0 0\n")
     with pytest.raises(RecordingError, match="no packet of events gave a velocity"):
         Slam().run(open_recording(tmp_path / "a.npz", calibration=tmp_path / "calib.txt"))
+
+
+def test_a_model_without_an_angular_velocity_is_refused():
+    with pytest.raises(ConfigError, match=r"translation has no angular velocity.*choose rotation, exact_rotation"):
+        Slam(load_config([], ["frontend.model=translation"]))
 
 
 def test_an_error_while_reading_reaches_the_caller_and_ends_the_thread(make_events):

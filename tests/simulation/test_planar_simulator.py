@@ -5,9 +5,9 @@ import pytest
 
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.errors import SimulationError
+from cmaxslam_fbp.evaluation.linear_velocity import camera_velocities
 from cmaxslam_fbp.events.events import Events
 from cmaxslam_fbp.frontend import VelocityEstimator
-from cmaxslam_fbp.frontend.linear_velocity import camera_velocities
 from cmaxslam_fbp.frontend.warps import CAMERA_SIGN
 from cmaxslam_fbp.geometry.camera import davis240c, dvxplorer
 from cmaxslam_fbp.simulation import ForegroundSettings, PlanarSettings, PlanarSimulation, SensorSettings

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import FloatArray
-from cmaxslam_fbp.frontend.estimate import VelocityEstimate
+from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.trajectory import RotationTrajectory
 
 
@@ -36,7 +33,7 @@ class LinearVelocityErrors:
     rms_at_depth_m_s: float
 
 
-def camera_velocities(poses: RotationTrajectory, t_ns: npt.NDArray[np.int64]) -> FloatArray:
+def camera_velocities(poses: RotationTrajectory, t_ns: IntArray) -> FloatArray:
     """Return `R_wc^T dp/dt` (N, 3) in m/s, from a cubic spline through the positions."""
     from scipy.interpolate import CubicSpline
 
@@ -49,14 +46,16 @@ def camera_velocities(poses: RotationTrajectory, t_ns: npt.NDArray[np.int64]) ->
 
 
 def linear_velocity_errors(
-    estimates: Sequence[VelocityEstimate], poses: RotationTrajectory
+    t_ns: IntArray, velocities_m_s: FloatArray, poses: RotationTrajectory
 ) -> LinearVelocityErrors | None:
-    """Compare estimates with the poses where these cover them; None where they do not, or have no positions."""
-    t_ns = np.array([estimate.t_ns for estimate in estimates], np.int64)
+    """Compare velocities (N, 3) with the poses where these cover their times (N,).
+
+    None where they cover none of them, or have no positions.
+    """
     covered = (t_ns >= poses.t_ns[0]) & (t_ns <= poses.t_ns[-1])
     if poses.positions_m is None or not covered.any():
         return None
-    found = np.array([estimate.velocity for estimate in estimates])[covered]
+    found = velocities_m_s[covered]
     true = camera_velocities(poses, t_ns[covered])
     power = float((found**2).sum())
     depth = float((found * true).sum()) / power if power else 1.0
