@@ -42,6 +42,7 @@ def test_presets_and_commands_work_from_an_installed_wheel_in_an_empty_folder(tm
         text=True,
     ).stdout
     assert str(site) in where
+    assert (site / "cmaxslam_fbp" / "py.typed").is_file()
     presets = call("config", "list").split()
     assert "default" in presets
     for name in presets:
