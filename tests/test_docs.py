@@ -91,8 +91,5 @@ def test_the_docs_have_commands_and_tools():
 
 
 @pytest.mark.parametrize(("page", "command"), [(page, command) for page, command in COMMANDS if "." not in command])
-def test_commands_of_the_docs_that_need_no_file_run(tmp_path, page, command):
-    done = subprocess.run(
-        [sys.executable, "-m", "cmaxslam_fbp", *shlex.split(command)[1:]], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+def test_commands_of_the_docs_that_need_no_file_run(run_alone, page, command):
+    run_alone(*shlex.split(command)[1:])

@@ -31,11 +31,11 @@ def test_presets_and_commands_work_from_an_installed_wheel_in_an_empty_folder(tm
 
     def call(*arguments):
         return subprocess.run(
-            [python, "-m", "cmaxslam_fbp", *arguments], cwd=empty, check=True, capture_output=True, text=True
+            [python, "-E", "-m", "cmaxslam_fbp", *arguments], cwd=empty, check=True, capture_output=True, text=True
         ).stdout
 
     where = subprocess.run(
-        [python, "-c", "import cmaxslam_fbp; print(cmaxslam_fbp.__file__)"],
+        [python, "-E", "-c", "import cmaxslam_fbp; print(cmaxslam_fbp.__file__)"],
         cwd=empty,
         check=True,
         capture_output=True,
