@@ -5,10 +5,13 @@ import sys
 import venv
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
 def test_presets_and_commands_work_from_an_installed_wheel_in_an_empty_folder(tmp_path):
+    pytest.importorskip("build")
     subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path / "dist", ROOT],
         check=True,
