@@ -202,7 +202,8 @@ def test_as_many_controls_cover_as_many_segments(order):
 @both_orders
 def test_growing_keeps_every_bit_of_what_was_covered(order):
     spline = random_spline(order, 7, turn_rad=1.2)
-    grown = spline.appended(Rotation.random(5, random_state=3).as_quat())
+    more = Rotation.random(5, random_state=3).as_quat()
+    grown = RotationSpline(order, EPOCH_NS, STEP_NS, np.concatenate([spline.quaternions_xyzw, more]))
     times = random_times(spline)
     before = times < spline.end_ns  # the rate of a linear spline is another one from its former end on
     np.testing.assert_array_equal(grown.quaternions_xyzw[:7], spline.quaternions_xyzw)
