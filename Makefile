@@ -3,7 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint clean
+# Processes that share the tests; each keeps the libraries' own threads to one.
+WORKERS ?= 2
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+PYTEST := -m pytest --numprocesses $(WORKERS) --no-loadscope-reorder
+# What a plain install must do, without Torch, Open3D, evo and Chromium: every command, a whole run, the core.
+CORE_TESTS := tests/cli tests/fbp tests/geometry tests/test_config.py tests/test_readme.py
+
+.PHONY: demo test test-core lint clean
 
 # Installed again whenever the dependencies change.
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -20,7 +27,15 @@ demo: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
 
 test: $(VENV)/.installed-all
-	$(BIN)/python -m pytest
+	$(ONE_THREAD) $(BIN)/python $(PYTEST)
+
+$(VENV)-core/.installed: pyproject.toml constraints.txt
+	test -x $(VENV)-core/bin/python || $(PYTHON) -m venv $(VENV)-core
+	$(VENV)-core/bin/python -m pip install --quiet --editable . hypothesis pytest pytest-xdist --constraint constraints.txt
+	touch $@
+
+test-core: $(VENV)-core/.installed
+	$(ONE_THREAD) $(VENV)-core/bin/python $(PYTEST) $(CORE_TESTS)
 
 lint: $(VENV)/.installed-all
 	$(BIN)/ruff check .
@@ -29,4 +44,4 @@ lint: $(VENV)/.installed-all
 	$(BIN)/lint-imports
 
 clean:
-	rm -rf $(VENV) build dist demo
+	rm -rf $(VENV) $(VENV)-core build dist demo

@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from cmaxslam_fbp import choices
 from cmaxslam_fbp.errors import ChoiceError, ConfigError
 
-KernelName = Annotated[str, AfterValidator(choices.KERNELS.check)]
-ReconstructionName = Annotated[
-    str, AfterValidator(lambda name: name if name == "none" else choices.RECONSTRUCTIONS.check(name))
-]
-SurrogateName = Annotated[str, AfterValidator(choices.SURROGATES.check)]
-ScoreName = Annotated[str, AfterValidator(choices.SCORES.check)]
-SolverName = Annotated[str, AfterValidator(choices.SOLVERS.check)]
-ModelName = Annotated[str, AfterValidator(choices.MODELS.check)]
+
+@dataclass(frozen=True)
+class OneOf:
+    """Takes the names of a registry, and some besides."""
+
+    registry: choices.Choices
+    besides: tuple[str, ...] = ()
+
+    def __call__(self, name: str) -> str:
+        """Return the name if it is one of them."""
+        return name if name in self.besides else self.registry.check(name)
+
+
+KernelName = Annotated[str, AfterValidator(OneOf(choices.KERNELS))]
+ReconstructionName = Annotated[str, AfterValidator(OneOf(choices.RECONSTRUCTIONS, ("none",)))]
+SurrogateName = Annotated[str, AfterValidator(OneOf(choices.SURROGATES))]
+ScoreName = Annotated[str, AfterValidator(OneOf(choices.SCORES))]
+SolverName = Annotated[str, AfterValidator(OneOf(choices.SOLVERS))]
+ModelName = Annotated[str, AfterValidator(OneOf(choices.MODELS))]
 ComputeName = Literal["numba", "torch"]
 
 
 class Section(BaseModel):
     """A part of the configuration: it cannot be changed, and knows all its keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 class RecordingConfig(Section):
@@ -228,10 +241,37 @@ def load_config(
 
 
 def dump_config(config: Config) -> str:
-    """Return a configuration as YAML, complete."""
+    """Return a configuration as YAML, complete, with what each key means and may be in comments above it."""
     import yaml
 
-    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False)
+    lines: list[str] = []
+    for name, values in config.model_dump(mode="json").items():
+        section = type(getattr(config, name))
+        lines += [*_comment(section.__doc__), f"{name}:"]
+        for key, field in section.model_fields.items():
+            names = list(_names_to_choose(field.annotation, *field.metadata))
+            one_of = f" One of: {', '.join(names)}{', null' * (field.default is None)}." if names else ""
+            written = yaml.safe_dump(values[key], default_flow_style=True, width=float("inf")).removesuffix("\n...\n")
+            lines += [*_comment(f"{field.description}{one_of}", "  "), f"  {key}: {written.rstrip()}"]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _comment(text: str | None, indent: str = "") -> list[str]:
+    """Return a text as lines of a YAML comment."""
+    mark = f"{indent}# "
+    return textwrap.wrap(" ".join((text or "").split()), 120, initial_indent=mark, subsequent_indent=mark)
+
+
+def _names_to_choose(*kinds: Any) -> Iterator[str]:
+    """Yield the names that a field can have, by its type and what comes with it; none where it has no names."""
+    for kind in kinds:
+        if get_origin(kind) is Literal:
+            yield from get_args(kind)
+        elif isinstance(kind, AfterValidator) and isinstance(kind.func, OneOf):
+            yield from (*kind.func.registry.names(), *kind.func.besides)
+        else:
+            yield from _names_to_choose(*get_args(kind))
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from cmaxslam_fbp.choices import SCORES
 from cmaxslam_fbp.config import Config, dump_config, load_config, preset_names
 from cmaxslam_fbp.errors import ConfigError
 
@@ -82,3 +83,52 @@ def test_the_dump_names_every_key():
     document = yaml.safe_load(dump_config(Config()))
     assert set(document) == set(Config.model_fields)
     assert document["recording"]["events_topic"] is None
+
+
+def test_what_is_hard_to_write_in_yaml_is_dumped_and_loaded_alike(tmp_path):
+    recording = {
+        "events_topic": "yes",
+        "poses_topic": "a: b # c",
+        "imu_topic": "'\"\n\u00e9 ",
+        "sensor_size": [640, 480],
+    }
+    recording["calibration"] = str(tmp_path / ("a folder with a long name " * 8) / "{calibration}, [the first].yaml")
+    config = Config.model_validate({"recording": recording})
+    (tmp_path / "dumped.yaml").write_text(dump_config(config))
+    assert load_config([str(tmp_path / "dumped.yaml")]) == config
+
+
+def comment_above(key, section):
+    """The comment that stands above a key of a section in the dump, as one text."""
+    lines = dump_config(Config()).splitlines()
+    end = lines.index(f"{section}:") + 1
+    end += next(n for n, line in enumerate(lines[end:]) if line.startswith(f"  {key}: "))
+    start = end
+    while lines[start - 1].startswith("  # "):
+        start -= 1
+    return " ".join(line.removeprefix("  # ") for line in lines[start:end])
+
+
+def test_the_dump_explains_every_key_in_lines_that_fit_a_screen():
+    for section, kind in Config.model_fields.items():
+        for key, field in kind.annotation.model_fields.items():
+            assert field.description, f"{section}.{key} has no sentence that explains it"
+            assert comment_above(key, section).startswith(" ".join(field.description.split()))
+    assert max(len(line) for line in dump_config(Config()).splitlines()) <= 120
+    assert "# The bundle adjustment over the panorama.\nbackend:\n" in dump_config(Config())
+
+
+def test_the_dump_names_what_can_be_chosen():
+    assert comment_above("polarity", "frontend").endswith(" One of: ignored, signed.")
+    assert comment_above("reconstruction", "backend").endswith(" One of: linear, cubic, lanczos, none.")
+    assert comment_above("surrogate", "frontend").endswith(" One of: ste, sigmoid, null.")
+    assert "One of" not in comment_above("window_s", "backend")
+
+
+def test_the_dump_names_a_choice_that_a_program_has_added():
+    SCORES.add("sharpness", object())
+    try:
+        assert comment_above("score", "frontend").endswith(", sharpness.")
+        assert load_config([], ["frontend.score=sharpness"]).frontend.score == "sharpness"
+    finally:
+        SCORES.remove("sharpness")

@@ -9,6 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import yaml
+
+from cmaxslam_fbp import __version__
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -91,8 +94,16 @@ def test_the_docs_have_commands_and_tools():
 
 
 @pytest.mark.parametrize(("page", "command"), [(page, command) for page, command in COMMANDS if "." not in command])
-def test_commands_of_the_docs_that_need_no_file_run(tmp_path, page, command):
-    done = subprocess.run(
-        [sys.executable, "-m", "cmaxslam_fbp", *shlex.split(command)[1:]], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+def test_commands_of_the_docs_that_need_no_file_run(run_alone, page, command):
+    run_alone(*shlex.split(command)[1:])
+
+
+def test_citation_and_changelog_are_those_of_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    version, date = re.search(r"^## \[(.+)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.M).groups()
+    assert (citation["cff-version"], citation["version"], str(citation["date-released"])) == ("1.2.0", version, date)
+    assert version == __version__
+    assert len(citation["references"]) == 2
+    assert {"message", "title", "authors"} <= set(citation)
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    assert all(reference["title"] in readme for reference in citation["references"])

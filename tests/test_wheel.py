@@ -5,10 +5,13 @@ import sys
 import venv
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
 def test_presets_and_commands_work_from_an_installed_wheel_in_an_empty_folder(tmp_path):
+    pytest.importorskip("build")
     subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path / "dist", ROOT],
         check=True,
@@ -31,17 +34,18 @@ def test_presets_and_commands_work_from_an_installed_wheel_in_an_empty_folder(tm
 
     def call(*arguments):
         return subprocess.run(
-            [python, "-m", "cmaxslam_fbp", *arguments], cwd=empty, check=True, capture_output=True, text=True
+            [python, "-E", "-m", "cmaxslam_fbp", *arguments], cwd=empty, check=True, capture_output=True, text=True
         ).stdout
 
     where = subprocess.run(
-        [python, "-c", "import cmaxslam_fbp; print(cmaxslam_fbp.__file__)"],
+        [python, "-E", "-c", "import cmaxslam_fbp; print(cmaxslam_fbp.__file__)"],
         cwd=empty,
         check=True,
         capture_output=True,
         text=True,
     ).stdout
     assert str(site) in where
+    assert (site / "cmaxslam_fbp" / "py.typed").is_file()
     presets = call("config", "list").split()
     assert "default" in presets
     for name in presets:

@@ -63,7 +63,7 @@ class TensorPanoramicWarp:
         return self._to_edges(by_event, share).reshape(-1, 3, 3)
 
     def _jacobians(self, directions: Any) -> Any:
-        """`d(row, column)/d phi` (N, 2, 3) for turns `exp(phi) P`; see `Equirectangular.rotation_jacobian`."""
+        """`d(row, column)/d phi` (N, 2, 3) for turns `exp(phi) P`; see `Equirectangular`."""
         torch = self._torch
         x, y, z = directions
         square = x * x + z * z

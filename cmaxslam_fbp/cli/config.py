@@ -17,7 +17,7 @@ def show(
     config: ConfigNames = None,
     assignments: Assignments = None,
 ) -> None:
-    """Print the resolved configuration as YAML."""
+    """Print the resolved configuration as YAML, each key with what it means and may be."""
     from cmaxslam_fbp.config import dump_config, load_config
 
     names = ([name] if name else []) + (config or [])

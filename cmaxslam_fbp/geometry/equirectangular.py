@@ -24,11 +24,14 @@ class Equirectangular:
     and `w` lies between the last column and the first one. Rows do not wrap: the poles are at `y = h/2 - w/4` (up)
     and `y = h/2 + w/4` (down), which is 0 and `h` where `w = 2 h`.
 
-    At a pole the longitude is undefined. `project` returns `x = w/2` there. Where the cosine of the latitude, `rho/|P|`
-    with `rho^2 = X^2 + Z^2`, is below `MIN_COS_LATITUDE` (0.06 degrees from the pole), derivatives of `x` have `rho^2`
-    replaced by `(MIN_COS_LATITUDE |P|)^2`: for unit directions they are bounded by `f / MIN_COS_LATITUDE`, and but for
-    that by a turn about Y, which is `f` everywhere, they fall to zero at the pole. Derivatives of `y` are bounded by
-    `f` anyway; at the pole itself, where `y` has its extreme, they are zero.
+    Where a direction turns by `exp(delta) P`, with `rho^2 = X^2 + Z^2`:
+    `d(x, y)/d delta = f [[-X Y / rho^2, 1, -Y Z / rho^2], [-Z / rho, 0, X / rho]]` in px/rad.
+
+    At a pole the longitude is undefined. `project` returns `x = w/2` there. Where the cosine of the latitude,
+    `rho/|P|`, is below `MIN_COS_LATITUDE` (0.06 degrees from the pole), derivatives of `x` have `rho^2` replaced by
+    `(MIN_COS_LATITUDE |P|)^2`: they are bounded by `f / MIN_COS_LATITUDE`, and but for that by a turn about Y, which is
+    `f` everywhere, they fall to zero at the pole. Derivatives of `y` are bounded by `f` anyway; at the pole itself,
+    where `y` has its extreme, they are zero.
     """
 
     width: int
@@ -58,35 +61,3 @@ class Equirectangular:
         latitude = (p[..., 1] - self.height / 2) / self.focal_px
         level = np.cos(latitude)
         return np.stack([level * np.sin(longitude), np.sin(latitude), level * np.cos(longitude)], axis=-1)
-
-    def jacobian(self, directions: npt.ArrayLike) -> FloatArray:
-        """Return `d(x, y) / dP` (..., 2, 3) for directions (..., 3) of any length but zero.
-
-        With `rho^2 = X^2 + Z^2` and `r^2 = rho^2 + Y^2`:
-        `dx/dP = f (Z, 0, -X) / rho^2`, `dy/dP = f (-X Y / rho, rho, -Y Z / rho) / r^2`.
-        """
-        X, Y, Z = np.moveaxis(np.asarray(directions, np.float64), -1, 0)
-        rho, bounded_square, rho_or_one = self._distances_from_axis(X, Y, Z)
-        square = rho**2 + Y**2
-        zero = np.zeros_like(X)
-        dx = np.stack([Z / bounded_square, zero, -X / bounded_square], axis=-1)
-        dy = np.stack([-X / rho_or_one * Y / square, rho / square, -Z / rho_or_one * Y / square], axis=-1)
-        return self.focal_px * np.stack([dx, dy], axis=-2)
-
-    def rotation_jacobian(self, directions: npt.ArrayLike) -> FloatArray:
-        """Return `d(x, y) / d delta` (..., 2, 3) in px/rad, for directions (..., 3) that turn by `exp(delta) P`.
-
-        `d(x, y)/dP (-[P]x) = f [[-X Y / rho^2, 1, -Y Z / rho^2], [-Z / rho, 0, X / rho]]`.
-        """
-        X, Y, Z = np.moveaxis(np.asarray(directions, np.float64), -1, 0)
-        _, bounded_square, rho_or_one = self._distances_from_axis(X, Y, Z)
-        dx = np.stack([-X * Y / bounded_square, np.ones_like(X), -Y * Z / bounded_square], axis=-1)
-        dy = np.stack([-Z / rho_or_one, np.zeros_like(X), X / rho_or_one], axis=-1)
-        return self.focal_px * np.stack([dx, dy], axis=-2)
-
-    @staticmethod
-    def _distances_from_axis(X: FloatArray, Y: FloatArray, Z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return `rho`, `rho^2` bounded from below, and `rho` with 1 for 0."""
-        rho = np.hypot(X, Z)
-        least = MIN_COS_LATITUDE * np.hypot(rho, Y)
-        return rho, np.maximum(rho, least) ** 2, np.where(rho == 0, 1.0, rho)

@@ -1,14 +1,13 @@
-"""Rotations: exponential, logarithm and Jacobians, vectorised and safe at zero.
+"""The left Jacobian of rotation vectors and its inverse, vectorised and safe at zero.
 
-The left Jacobian links small changes of a rotation vector to small rotations on the left:
-`exp(phi + d) = exp(J_l(phi) d) exp(phi)` to first order in `d`; the right one is `J_r(phi) = J_l(-phi)`.
+It links small changes of a rotation vector to small rotations on the left: `exp(phi + d) = exp(J_l(phi) d) exp(phi)` to
+first order in `d`. The right one is `J_r(phi) = J_l(-phi)`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.arrays import FloatArray
 
@@ -23,18 +22,6 @@ def hat(vectors: npt.ArrayLike) -> FloatArray:
     matrices[..., 1, 0], matrices[..., 1, 2] = v[..., 2], -v[..., 0]
     matrices[..., 2, 0], matrices[..., 2, 1] = -v[..., 1], v[..., 0]
     return matrices
-
-
-def exp(rotation_vectors: npt.ArrayLike) -> FloatArray:
-    """Return the rotation matrices (..., 3, 3) of rotation vectors (..., 3) in radians."""
-    phi = np.asarray(rotation_vectors, np.float64)
-    return Rotation.from_rotvec(phi.reshape(-1, 3)).as_matrix().reshape(*phi.shape, 3)
-
-
-def log(rotations: npt.ArrayLike) -> FloatArray:
-    """Return the rotation vectors (..., 3), of length at most pi, of rotation matrices (..., 3, 3)."""
-    R = np.asarray(rotations, np.float64)
-    return Rotation.from_matrix(R.reshape(-1, 3, 3)).as_rotvec().reshape(R.shape[:-1])
 
 
 def left_jacobian(rotation_vectors: npt.ArrayLike) -> FloatArray:
@@ -60,13 +47,3 @@ def left_jacobian_inverse(rotation_vectors: npt.ArrayLike) -> FloatArray:
     second = np.where(small, 1 / 12 + a2 / 720 + a2**2 / 30240, 1 / a**2 - 1 / (2 * a * np.tan(a / 2)))
     cross = hat(phi)
     return np.eye(3) - cross / 2 + second * (cross @ cross)
-
-
-def right_jacobian(rotation_vectors: npt.ArrayLike) -> FloatArray:
-    """`J_r(phi) = J_l(-phi)`: `exp(phi + d) = exp(phi) exp(J_r(phi) d)` to first order in `d`."""
-    return left_jacobian(-np.asarray(rotation_vectors, np.float64))
-
-
-def right_jacobian_inverse(rotation_vectors: npt.ArrayLike) -> FloatArray:
-    """`J_r(phi)^-1 = J_l(-phi)^-1`."""
-    return left_jacobian_inverse(-np.asarray(rotation_vectors, np.float64))

@@ -1,10 +1,18 @@
-"""What the sensor asks of a scene: square faces of texels, and where the pixels meet them."""
+"""A scene as the sensor samples it: log intensity, which is what its pixels see, on square faces of texels."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
+
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
+
+# The darkest intensity relative to the brightest: a lens and a photoreceptor see no deeper black.
+DARKEST = 0.01
+
+# Levels are multiples of it. That is far below any threshold, and makes plain surfaces exactly constant.
+_QUANTUM = np.float32(2.0**-12)
 
 
 class SceneMap(Protocol):
@@ -37,3 +45,15 @@ class SceneMap(Protocol):
         largest coordinate as in `cube_face`, for all K renderings.
         """
         ...
+
+
+def log_levels(intensity: SingleArray) -> SingleArray:
+    """Return the logarithm of an image of linear intensity, with a darkest black."""
+    brightest = float(intensity.max())
+    return np.log(np.maximum(intensity, DARKEST * brightest))
+
+
+def quantise_levels(levels: SingleArray) -> None:
+    """Round levels, in place, to multiples of a quantum far below any threshold."""
+    np.round(levels / _QUANTUM, out=levels)
+    levels *= _QUANTUM

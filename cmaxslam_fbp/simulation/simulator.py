@@ -9,11 +9,9 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import SimulationError
-from cmaxslam_fbp.simulation.calm_texels import find_calm_texels
-from cmaxslam_fbp.simulation.cube_map import CubeMap, make_cube_map
-from cmaxslam_fbp.simulation.motions import HandheldMotion, Motion
+from cmaxslam_fbp.simulation.cube_map import CubeMap, find_calm_texels, make_cube_map
+from cmaxslam_fbp.simulation.motions import HandheldMotion, Motion, SampledMotion
 from cmaxslam_fbp.simulation.recording import HANDHELD_DURATION_S, TEXELS_PER_PIXEL, SimulatedRecording
-from cmaxslam_fbp.simulation.sampled_motion import SampledMotion
 from cmaxslam_fbp.simulation.scenes import SCENES, check_panorama, load_panorama
 from cmaxslam_fbp.simulation.schedule import pixels_per_radian
 from cmaxslam_fbp.simulation.sensor import EventSensor

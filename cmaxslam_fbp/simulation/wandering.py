@@ -90,5 +90,5 @@ class Wandering:
         turns = 2 * np.pi * self._frequencies[:, :, None]
         arguments = turns * clock + self._phases[:, :, None]
         slopes = (self._weights[:, :, None] * turns * np.cos(arguments)).sum(axis=1)
-        bends = -(self._weights[:, :, None] * turns**2 * np.sin(arguments)).sum(axis=1)
-        return np.asarray(slopes * clock_acceleration + bends * clock_rate**2)
+        curvatures = -(self._weights[:, :, None] * turns**2 * np.sin(arguments)).sum(axis=1)
+        return np.asarray(slopes * clock_acceleration + curvatures * clock_rate**2)

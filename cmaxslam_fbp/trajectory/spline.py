@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import TrajectoryError
-from cmaxslam_fbp.nanoseconds import NS_PER_S, as_nanoseconds
+from cmaxslam_fbp.nanoseconds import as_nanoseconds
 from cmaxslam_fbp.trajectory import spline_kernels
 from cmaxslam_fbp.trajectory.rotation_trajectory import RotationTrajectory
 
@@ -92,11 +92,6 @@ class RotationSpline:
         """Last covered time."""
         return self.start_ns + (len(self) - self.order + 1) * self.step_ns
 
-    @property
-    def control_times_ns(self) -> npt.NDArray[np.int64]:
-        """Places in time (K,) of the control rotations."""
-        return self.start_ns + (np.arange(len(self), dtype=np.int64) - (self.order // 2 - 1)) * self.step_ns
-
     def covers(self, t_ns: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Tell which of the times the spline has a value at."""
         t = as_nanoseconds(t_ns)
@@ -146,18 +141,9 @@ class RotationSpline:
         spline_kernels.perturb(quaternions, first, deltas)
         return replace(self, quaternions_xyzw=quaternions)
 
-    def to_trajectory(self, *, rate_hz: float | None = None, t_ns: npt.ArrayLike | None = None) -> RotationTrajectory:
-        """Return samples of the spline: at a rate from its start on, or at given times."""
-        if rate_hz is not None and t_ns is None:
-            if not rate_hz > 0:
-                raise TrajectoryError(f"the rate of samples must be positive, not {rate_hz} Hz")
-            duration_ns = self.end_ns - self.start_ns
-            after_ns = np.rint(np.arange(int(duration_ns * rate_hz / NS_PER_S) + 2) * (NS_PER_S / rate_hz))
-            times = self.start_ns + after_ns[after_ns <= duration_ns].astype(np.int64)
-        elif t_ns is not None and rate_hz is None:
-            times = as_nanoseconds(t_ns)
-        else:
-            raise TypeError("give either the rate of the samples or their times")
+    def to_trajectory(self, t_ns: npt.ArrayLike) -> RotationTrajectory:
+        """Return samples of the spline at given times."""
+        times = as_nanoseconds(t_ns)
         return RotationTrajectory(times, self.quaternions_at(times))
 
     def _evaluate(self, t_ns: npt.ArrayLike, *wanted: str) -> tuple[npt.NDArray[np.int64], list[FloatArray]]:

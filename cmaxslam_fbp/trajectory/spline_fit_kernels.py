@@ -8,8 +8,7 @@ import math
 import numpy as np
 
 from cmaxslam_fbp.compiling import compiled
-from cmaxslam_fbp.trajectory.spline_kernels import evaluate
-from cmaxslam_fbp.trajectory.spline_so3_kernels import (
+from cmaxslam_fbp.geometry.so3_kernels import (
     conjugate,
     load,
     multiply,
@@ -18,6 +17,7 @@ from cmaxslam_fbp.trajectory.spline_so3_kernels import (
     write_left_jacobian_inverse,
     write_matrix,
 )
+from cmaxslam_fbp.trajectory.spline_kernels import evaluate
 
 
 @compiled

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from cmaxslam_fbp.compiling import compiled
-from cmaxslam_fbp.trajectory.spline_so3_kernels import (
+from cmaxslam_fbp.geometry.so3_kernels import (
     conjugate,
     load,
     multiply,
@@ -125,13 +125,3 @@ def perturb(controls, first, deltas):
         length = math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
         for c in range(4):
             controls[first + m, c] = q[c] / length
-
-
-@compiled
-def continue_steadily(controls, known):
-    """Fill the control rotations from index `known >= 2` on: each follows at the step between the last two known."""
-    step = so3_log(multiply(conjugate(load(controls, known - 2)), load(controls, known - 1)))
-    for k in range(known, len(controls)):
-        more = float(k - known + 1)
-        q = multiply(load(controls, known - 1), so3_exp(more * step[0], more * step[1], more * step[2]))
-        controls[k, 0], controls[k, 1], controls[k, 2], controls[k, 3] = q

@@ -10,15 +10,13 @@ import numpy.typing as npt
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 
-IntArray = npt.NDArray[np.int32]
-
 
 @dataclass(frozen=True, eq=False)
 class Surface:
     """Triangles (T, 3) of vertices (V, 3), with texture coordinates (T, 3, 2) where they carry a picture."""
 
     vertices: FloatArray
-    triangles: IntArray
+    triangles: npt.NDArray[np.int32]
     uvs: FloatArray | None = None
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from equirectangular_jacobian import rotation_jacobian
 from scipy.ndimage import correlate1d
 from scipy.spatial.transform import Rotation
 
@@ -122,7 +123,7 @@ class MadeUpWindow:
 
     def turn_jacobians(self, delta):
         """`d(row, column)/d phi` (N, 2, 3)."""
-        return PROJECTION.rotation_jacobian(self.directions(delta))[:, ::-1]
+        return rotation_jacobian(PROJECTION, self.directions(delta))[:, ::-1]
 
     def to_controls(self, delta):
         """The matrices (S + 1, 3, 3 M) of the edges' turns by those of the free control rotations."""

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from equirectangular_jacobian import rotation_jacobian
 from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
@@ -165,7 +166,7 @@ def test_the_pulled_back_curvature_is_that_of_dense_jacobians(slow):
     trajectory, warp, bearings, edges = slow
     C = np.random.default_rng(7).normal(size=(len(warp), 2, 2))
     C = C + C.transpose(0, 2, 1)
-    A = PROJECTION.rotation_jacobian(interpolated(warp, bearings, edges))[:, ::-1]  # row before column
+    A = rotation_jacobian(PROJECTION, interpolated(warp, bearings, edges))[:, ::-1]  # row before column
     by_event = np.einsum("nca,ncd,ndb->nab", A, C, A)
     slots, place, _ = warp.arrays()
     expected = np.zeros((102, 3, 3))

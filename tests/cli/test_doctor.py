@@ -1,24 +1,8 @@
 import json
-import os
-import subprocess
-import sys
 
 
-def examine(*arguments, path=None):
-    environment = {**os.environ, "PYTHONPATH": str(path)} if path else None
-    return subprocess.run(
-        [sys.executable, "-m", "cmaxslam_fbp", "doctor", *arguments],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
-
-
-def test_a_working_installation_is_healthy_and_tells_its_speed():
-    done = examine("--json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = json.loads(done.stdout)
+def test_a_working_installation_is_healthy_and_tells_its_speed(run_alone):
+    found = json.loads(run_alone("doctor", "--json").stdout)
     assert found["healthy"]
     values = {check["name"]: check["value"] for check in found["checks"]}
     for name in ("python", "numpy", "numba", "scipy", "opencv", "rosbags", "torch", "open3d", "numba cache"):
@@ -28,11 +12,10 @@ def test_a_working_installation_is_healthy_and_tells_its_speed():
     assert float(values["accuracy"].split()[0]) < 2
 
 
-def test_broken_libraries_are_named_and_exit_with_1(tmp_path):
+def test_broken_libraries_are_named_and_exit_with_1(run_alone, tmp_path):
     for module in ("rosbags", "cv2"):
         (tmp_path / f"{module}.py").write_text("raise ImportError('libGL.so.1: no such file')\n")
-    done = examine("--no-self-test", path=tmp_path)
-    assert done.returncode == 1
+    done = run_alone("doctor", "--no-self-test", code=1)
     lines = [line for line in done.stdout.splitlines() if "broken" in line]
     assert [line.split()[0] for line in lines] == ["opencv", "rosbags"]
     assert all("libGL.so.1" in line for line in lines)

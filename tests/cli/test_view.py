@@ -36,16 +36,9 @@ def test_a_screenshot_without_a_display_shows_the_map_the_path_and_the_camera(fo
     assert ((red == 255) & (green == 255) & (blue == 255)).mean() > 0.2  # the wall
 
 
-def test_without_open3d_one_line_says_what_to_do(folder, tmp_path):
+def test_without_open3d_one_line_says_what_to_do(run_alone, folder, tmp_path):
     (tmp_path / "open3d.py").write_text("raise ModuleNotFoundError(\"No module named 'open3d'\", name='open3d')\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "cmaxslam_fbp", "view", folder],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        check=False,
-    )
-    assert done.returncode == 1
+    done = run_alone("view", folder, code=1)
     assert done.stderr.count("\n") == 1
     assert "pip install 'cmaxslam-fbp[viewer]'" in done.stderr
     assert "report.html" in done.stderr

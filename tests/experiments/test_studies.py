@@ -1,8 +1,6 @@
 """Every study runs through in its quick form, and what holds in our measurements is asserted with margins."""
 
 import csv
-import subprocess
-import sys
 
 import cv2
 import numpy as np
@@ -79,12 +77,9 @@ def test_the_cost_study_times_every_backend(quick_study):
         (["bias", "--out", "file/inside"], "cannot be written"),
     ],
 )
-def test_a_mistake_is_one_line(tmp_path, arguments, words):
+def test_a_mistake_is_one_line(run, tmp_path, arguments, words):
     (tmp_path / "file").write_text("")
-    done = subprocess.run(
-        [sys.executable, "-m", "cmaxslam_fbp", "reproduce", *arguments], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 1
+    done = run("reproduce", *arguments, code=1)
     assert done.stderr.startswith("error: ")
     assert words in done.stderr
     assert done.stderr.count("\n") == 1

@@ -2,8 +2,7 @@ import numpy as np
 
 from cmaxslam_fbp.events.events import Events
 from cmaxslam_fbp.simulation import ForegroundSettings, Simulation, SimulationSettings
-from cmaxslam_fbp.simulation.calm_texels import find_calm_texels
-from cmaxslam_fbp.simulation.cube_map import CubeMap
+from cmaxslam_fbp.simulation.cube_map import CubeMap, find_calm_texels
 from cmaxslam_fbp.simulation.scenes import draw_poster, draw_shapes
 from cmaxslam_fbp.simulation.sensor import EventSensor
 

@@ -3,8 +3,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.errors import SimulationError
-from cmaxslam_fbp.simulation.motions import HandheldMotion, ground_truth_times_ns
-from cmaxslam_fbp.simulation.sampled_motion import SampledMotion
+from cmaxslam_fbp.simulation.motions import HandheldMotion, SampledMotion
+from cmaxslam_fbp.simulation.recording import ground_truth_times_ns
 from cmaxslam_fbp.trajectory import RotationTrajectory
 
 

@@ -11,9 +11,8 @@ from cmaxslam_fbp.simulation.scenes import (
     load_panorama,
     load_plane_image,
 )
-from cmaxslam_fbp.simulation.scenes.flat_patch import flat_patch
+from cmaxslam_fbp.simulation.scenes.patches import flat_patch, tangent_axes, tangent_patch
 from cmaxslam_fbp.simulation.scenes.shapes import polygon_distance
-from cmaxslam_fbp.simulation.scenes.tangent_patch import tangent_axes, tangent_patch
 
 
 @pytest.mark.parametrize("scene", SCENES)

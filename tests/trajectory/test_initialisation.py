@@ -48,6 +48,10 @@ def random_spline(order, count, turn_rad=0.3, seed=0):
     return RotationSpline(order, EPOCH_NS, STEP_NS, np.array(controls))
 
 
+def sampled(spline, rate_hz):
+    return spline.to_trajectory(np.arange(spline.start_ns, spline.end_ns + 1, 1_000_000_000 // rate_hz))
+
+
 def fitted(samples, order, count, **options):
     return fit_spline(samples, order=order, start_ns=EPOCH_NS, step_ns=STEP_NS, count=count, **options)
 
@@ -142,7 +146,7 @@ def test_nothing_to_integrate_is_refused():
 @pytest.mark.parametrize("turn_rad", [0.0, 1e-3, 0.3, 0.8])
 def test_a_fit_recovers_the_spline_that_was_sampled(order, turn_rad):
     truth = random_spline(order, 9, turn_rad)
-    samples = truth.to_trajectory(rate_hz=200)
+    samples = sampled(truth, 200)
     found = fitted(samples, order, 9, smoothness=1e-14)
     assert misfit(found, samples).max() < 1e-10
     controls = (Rotation.from_quat(s.quaternions_xyzw) for s in (found, truth))
@@ -152,7 +156,7 @@ def test_a_fit_recovers_the_spline_that_was_sampled(order, turn_rad):
 @both_orders
 def test_the_regulariser_is_too_weak_to_be_seen(order):
     truth = random_spline(order, 9, 0.1)
-    samples = truth.to_trajectory(rate_hz=100)
+    samples = sampled(truth, 100)
     assert misfit(fitted(samples, order, 9), samples).max() < 1e-6
 
 
@@ -160,7 +164,7 @@ def test_the_regulariser_is_too_weak_to_be_seen(order):
 def test_a_fit_is_the_minimum_that_a_general_optimiser_finds(order):
     """Noisy samples, so that the residual is not zero, against scipy with its own finite differences."""
     truth = random_spline(order, 7)
-    clean = truth.to_trajectory(rate_hz=100)
+    clean = sampled(truth, 100)
     noise = Rotation.from_rotvec(np.random.default_rng(1).normal(size=(len(clean), 3)) * 0.05)
     samples = RotationTrajectory.from_rotations(clean.t_ns, clean.rotations * noise)
     found = fitted(samples, order, 7)
@@ -200,7 +204,7 @@ def test_a_cubic_fit_of_a_smooth_motion_converges_with_the_step(motion, power):
 @both_orders
 def test_fixed_control_rotations_do_not_move(order):
     truth = random_spline(order, 8)
-    samples = truth.to_trajectory(rate_hz=100)
+    samples = sampled(truth, 100)
     fixed = truth.with_perturbation(0, [[0.05, -0.02, 0.01]]).quaternions_xyzw[: order - 1]
     found = fitted(samples, order, 8, fixed_xyzw=fixed)
     np.testing.assert_array_equal(found.quaternions_xyzw[: order - 1], fixed)
@@ -215,7 +219,7 @@ def test_fixed_control_rotations_do_not_move(order):
 @both_orders
 def test_all_control_rotations_may_be_fixed(order):
     truth = random_spline(order, 6)
-    found = fitted(truth.to_trajectory(rate_hz=100), order, 6, fixed_xyzw=truth.quaternions_xyzw)
+    found = fitted(sampled(truth, 100), order, 6, fixed_xyzw=truth.quaternions_xyzw)
     np.testing.assert_array_equal(found.quaternions_xyzw, truth.quaternions_xyzw)
 
 
@@ -289,7 +293,7 @@ def test_an_error_of_the_last_control_rotations_does_not_grow_while_a_spline_is_
 
 
 def test_fits_that_cannot_be_are_refused():
-    samples = random_spline(2, 9).to_trajectory(rate_hz=100)
+    samples = sampled(random_spline(2, 9), 100)
     with pytest.raises(TrajectoryError, match="reach outside the spline"):
         fitted(samples, 2, 8)
     with pytest.raises(TrajectoryError, match="10 control rotations are fixed, but the spline has only 9"):

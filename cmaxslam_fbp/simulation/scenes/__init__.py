@@ -6,8 +6,7 @@ A flat scene (size, size) has the same figures, about as large as the panorama's
 """
 
 from cmaxslam_fbp.simulation.scenes.boxes import draw_boxes, draw_flat_boxes
-from cmaxslam_fbp.simulation.scenes.panorama_image import check_panorama, load_panorama
-from cmaxslam_fbp.simulation.scenes.plane_image import fit_plane_image, load_plane_image
+from cmaxslam_fbp.simulation.scenes.images import check_panorama, fit_plane_image, load_panorama, load_plane_image
 from cmaxslam_fbp.simulation.scenes.poster import draw_flat_poster, draw_poster
 from cmaxslam_fbp.simulation.scenes.shapes import draw_flat_shapes, draw_shapes
 

@@ -6,13 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray
-from cmaxslam_fbp.simulation.scenes.flat_patch import flat_patch
-from cmaxslam_fbp.simulation.scenes.tangent_patch import (
-    TangentPatch,
-    random_direction,
-    tangent_axes,
-    tangent_patch,
-)
+from cmaxslam_fbp.simulation.scenes.patches import Patch, flat_patch, random_direction, tangent_axes, tangent_patch
 
 _FLOOR = 0.35
 _COUNT = 450
@@ -49,7 +43,7 @@ def _print(s: FloatArray, t: FloatArray, aspect: float, rng: np.random.Generator
 
 
 def _paint_side(
-    panorama: FloatArray, patch: TangentPatch, corner: FloatArray, right: FloatArray, down: FloatArray,
+    panorama: FloatArray, patch: Patch, corner: FloatArray, right: FloatArray, down: FloatArray,
     shade: float, soft: float, rng: np.random.Generator,
 ) -> None:  # fmt: skip
     """Paint the parallelogram `corner + s right + t down` of the patch's plane."""
@@ -67,7 +61,7 @@ def _paint_side(
 
 
 def _paint_box(
-    image: FloatArray, patch: TangentPatch, half: FloatArray, depth: FloatArray, soft: float, rng: np.random.Generator
+    image: FloatArray, patch: Patch, half: FloatArray, depth: FloatArray, soft: float, rng: np.random.Generator
 ) -> None:
     """Paint a box of half sizes `half` (2,) whose three visible sides reach `depth` (2,) to the back."""
     shade = rng.uniform(0.25, 0.8)

@@ -6,13 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray
-from cmaxslam_fbp.simulation.scenes.flat_patch import flat_patch
-from cmaxslam_fbp.simulation.scenes.tangent_patch import (
-    TangentPatch,
-    random_direction,
-    tangent_axes,
-    tangent_patch,
-)
+from cmaxslam_fbp.simulation.scenes.patches import Patch, flat_patch, random_direction, tangent_axes, tangent_patch
 
 _WALL = 0.85
 _COUNT = 75
@@ -55,7 +49,7 @@ def polygon_distance(u: FloatArray, v: FloatArray, corners: FloatArray) -> Float
 
 
 def _paint_figure(
-    image: FloatArray, patch: TangentPatch, figure: FloatArray | None, size: float, shade: float, soft: float
+    image: FloatArray, patch: Patch, figure: FloatArray | None, size: float, shade: float, soft: float
 ) -> None:
     """Paint a figure of radius `size` around the patch's centre."""
     if figure is None:

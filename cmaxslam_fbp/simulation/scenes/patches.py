@@ -1,4 +1,4 @@
-"""The part of a panorama around a direction, with coordinates of the plane that touches the sphere there."""
+"""Patches of a scene around a figure, with plane coordinates: on a panorama those of the tangent plane, or flat."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BEHIND = 1e3  # coordinate given to directions that do not meet the plane
 
 
 @dataclass(frozen=True, eq=False)
-class TangentPatch:
+class Patch:
     """Pixels `panorama[rows, columns]` and their plane coordinates `u` (right) and `v` (down), as tangents."""
 
     rows: npt.NDArray[np.intp]
@@ -38,7 +38,7 @@ def tangent_axes(forward: FloatArray, roll_rad: float) -> FloatArray:
     return np.stack([c * right + s * down, c * down - s * right, forward])
 
 
-def tangent_patch(width: int, axes: FloatArray, radius_rad: float) -> TangentPatch:
+def tangent_patch(width: int, axes: FloatArray, radius_rad: float) -> Patch:
     """Return the patch of a panorama of the given width that holds the cap of `radius_rad` around `axes[2]`."""
     height, focal = width // 2, width / (2 * np.pi)
     latitude = np.arcsin(np.clip(axes[2, 1], -1, 1))
@@ -65,4 +65,18 @@ def tangent_patch(width: int, axes: FloatArray, radius_rad: float) -> TangentPat
     ahead = z > 0.05
     z = np.where(ahead, z, 1.0)
     u, v = np.where(ahead, x / z, _BEHIND), np.where(ahead, y / z, _BEHIND)
-    return TangentPatch(rows[:, None], np.mod(columns, width)[None, :], u, v)
+    return Patch(rows[:, None], np.mod(columns, width)[None, :], u, v)
+
+
+def flat_patch(size: int, focal: float, centre: FloatArray, roll_rad: float, radius: float) -> Patch:
+    """Return the patch of a square image that holds the disc of `radius` around `centre` (2,): right and down.
+
+    Lengths count from the image's middle, in units of `focal` pixels; `size` is in pixels.
+    """
+    middle = (size - 1) / 2
+    first = np.maximum(np.floor(middle + focal * (centre - radius)).astype(int), 0)
+    last = np.minimum(np.ceil(middle + focal * (centre + radius)).astype(int), size - 1)
+    x, y = (np.arange(first[axis], last[axis] + 1) for axis in range(2))
+    right, down = ((x - middle) / focal - centre[0])[None, :], ((y - middle) / focal - centre[1])[:, None]
+    c, s = np.cos(roll_rad), np.sin(roll_rad)
+    return Patch(y[:, None], x[None, :], c * right + s * down, c * down - s * right)

@@ -2,9 +2,6 @@
 
 Rotations are unit quaternions, as tuples `(x, y, z, w)` in registers: their logarithm keeps all digits at zero and up
 to half a turn. Nothing is reassociated (no `fastmath`): the same input gives the same bits.
-
-Numba looks only at a caller's own file to tell whether its cached version is out of date: after a change here, delete
-the compiled versions of the callers in `__pycache__`.
 """
 
 # mypy: disable-error-code="misc, no-untyped-def, no-untyped-call, untyped-decorator"
@@ -105,18 +102,6 @@ def write_polynomial(x, y, z, c0, c1, c2, out):
     out[2, 0] = c2 * x * z - c1 * y
     out[2, 1] = c2 * y * z + c1 * x
     out[2, 2] = c0 - c2 * (x * x + y * y)
-
-
-@compiled
-def write_left_jacobian(x, y, z, out):
-    """Write `J_l(phi) = I + (1 - cos a)/a^2 [phi]x + (a - sin a)/a^3 [phi]x^2`, with `a = |phi|`."""
-    square = x * x + y * y + z * z
-    if square < _SMALL_SQUARE:
-        write_polynomial(x, y, z, 1.0, 0.5, 1.0 / 6.0, out)
-        return
-    angle = math.sqrt(square)
-    half = math.sin(0.5 * angle)
-    write_polynomial(x, y, z, 1.0, 2.0 * half * half / square, (1.0 - math.sin(angle) / angle) / square, out)
 
 
 @compiled
