@@ -12,9 +12,10 @@ from cmaxslam_fbp.backend.panorama import event_density
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
 from cmaxslam_fbp.backend.region import Region, find_region
 from cmaxslam_fbp.backend.window_objective import WindowObjective, Workspace
+from cmaxslam_fbp.choices import SCORES
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.contrast.blur import GaussianBlur
-from cmaxslam_fbp.contrast.scores import score_named
+from cmaxslam_fbp.contrast.scores import Score
 from cmaxslam_fbp.contrast.solution import Solution
 from cmaxslam_fbp.contrast.solvers import FletcherReeves, Lbfgsb, QuasiNewton, Solver
 from cmaxslam_fbp.events import Events
@@ -59,7 +60,7 @@ class Adjuster:
         self.projection = Equirectangular(width, height)
         self.shape = (height, width)
         self._bearings: SingleArray = camera.bearings().astype(np.float32)
-        self._score = score_named(config.score, pixels=width * height)
+        self._score: Score = SCORES[config.score](pixels=width * height)
         # What so many events do to the score that each share a pixel with one other.
         unit = float(self._score.curvature(np.ones(1))[0])
         self._prior = config.prior_events * unit * self.projection.focal_px**2
@@ -148,12 +149,13 @@ class Adjuster:
         sigma_px: float,
     ) -> WindowObjective | TorchWindowObjective:
         """Return the objective, compiled or on tensors."""
-        window = spline, first_free, warp, region, self._binning(region, self._config.compute), map_image
+        blur = self._blur(region, sigma_px)
+        window = spline, first_free, warp, region, self._binning(region, self._config.compute), map_image, blur
         if self._config.compute == "torch":
             from cmaxslam_fbp.backend.torch_window_objective import TorchWindowObjective
 
-            return TorchWindowObjective(*window, sigma_px, self._score, self._prior, self._config.device, held)
-        return WindowObjective(*window, self._blur(region, sigma_px), self._score, self._prior, self._workspace, held)
+            return TorchWindowObjective(*window, self._score, self._prior, self._config.device, held)
+        return WindowObjective(*window, self._score, self._prior, self._workspace, held)
 
     def _binning(self, region: Region, backend: str = "numba") -> Binning:
         key = (region.frame_shape, backend)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend.control_turns import ControlTurns
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
 from cmaxslam_fbp.backend.region import Region
-from cmaxslam_fbp.backend.tensor_image import blurred, image_of, score_of
 from cmaxslam_fbp.backend.tensor_panoramic_warp import TensorPanoramicWarp
 from cmaxslam_fbp.backend.window_objective import curved_binning
+from cmaxslam_fbp.contrast.blur import GaussianBlur
 from cmaxslam_fbp.contrast.scores import Score
-from cmaxslam_fbp.contrast.torch_objective import torch_module
-from cmaxslam_fbp.errors import ConfigError
 from cmaxslam_fbp.fbp import Binning
+from cmaxslam_fbp.fbp.torch_module import find_device, to_host, torch
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 
@@ -26,10 +27,9 @@ class TorchWindowObjective:
 
     Parameters
     ----------
-    spline, first_free, warp, region, score, prior, held : as in `WindowObjective`
+    spline, first_free, warp, region, blur, score, prior, held : as in `WindowObjective`
     binning : on the region's frame, with the torch backend
     map_image : (rows, columns) float32, `alpha I_G`
-    blur_sigma_px : standard deviation of the Gaussian blur
     device : "cpu", "cuda", ...
     """
 
@@ -41,21 +41,17 @@ class TorchWindowObjective:
         region: Region,
         binning: Binning,
         map_image: SingleArray,
-        blur_sigma_px: float,
+        blur: GaussianBlur[np.float32],
         score: Score,
         prior: float,
         device: str,
         held: int = 0,
     ) -> None:
-        self._torch = torch_module()
-        try:
-            place = self._torch.empty(0, device=device).device
-        except (RuntimeError, AssertionError) as error:
-            raise ConfigError(f"the device '{device}' cannot be used: {str(error).splitlines()[0]}") from None
+        place = find_device(device)
         self._turns = ControlTurns(spline, first_free, prior, held)
         self._warp, self._tensors = warp, TensorPanoramicWarp(warp, place)
         self._region, self._binning = region, binning
-        self._map, self._sigma_px, self._score = self._torch.as_tensor(map_image, device=place), blur_sigma_px, score
+        self._map, self._blur, self._score = torch.as_tensor(map_image, device=place), blur, score
         self.evaluations = 0
         self.hessians = 0
 
@@ -71,14 +67,13 @@ class TorchWindowObjective:
     def window_image(self, delta: FloatArray) -> SingleArray:
         """Return `I_L` (rows, columns)."""
         _, points = self._project(self.spline_at(delta))
-        image: SingleArray = image_of(self._binning(points), self._region).cpu().numpy()
-        return image
+        return to_host(self._region.image_of(self._binning(points)))
 
     def value(self, delta: FloatArray) -> float:
         """Return the score."""
         self.evaluations += 1
         _, points = self._project(self.spline_at(delta))
-        return float(self._score_of_frame(self._binning(points))) - self._turns.price(delta)
+        return float(to_host(self._score_of_frame(self._binning(points)))) - self._turns.price(delta)
 
     def value_and_gradient(self, delta: FloatArray) -> tuple[float, FloatArray]:
         """Return the score and its gradient (3 M,), synthesized by functional backpropagation."""
@@ -98,8 +93,9 @@ class TorchWindowObjective:
         directions, points = self._project(spline)
         _, frame_bar = self._adjoint_frame(points)
         curved = curved_binning(self._binning)
-        along = [curved.hvp(points, None, frame_bar, axis.expand_as(points)) for axis in self._torch.eye(2).to(points)]
-        by_edge = self._tensors.pullback_curvature(directions, self._torch.stack(along, dim=-1))
+        axes = torch.eye(2, dtype=points.dtype, device=points.device)
+        along = [curved.hvp(points, None, frame_bar, axis.expand_as(points)) for axis in axes]
+        by_edge = self._tensors.pullback_curvature(directions, torch.stack(along, dim=-1))
         return self._turns.hessian(spline, self._warp.edges_ns, by_edge)
 
     def _project(self, spline: RotationSpline) -> tuple[Any, Any]:
@@ -108,12 +104,11 @@ class TorchWindowObjective:
         return directions, self._tensors.points(directions, self._region)
 
     def _score_of_frame(self, frame: Any) -> Any:
-        image = image_of(frame, self._region) + self._map
-        return score_of(self._score, blurred(image, self._sigma_px, self._region))
+        return self._score.of_tensor(self._blur.forward(self._region.image_of(frame) + self._map))
 
     def _adjoint_frame(self, points: Any) -> tuple[float, Any]:
         """Return the score and the cotangent of the frame."""
         frame = self._binning(points).requires_grad_()
         score = self._score_of_frame(frame)
-        (frame_bar,) = self._torch.autograd.grad(score, frame)
-        return float(score.detach()), frame_bar
+        (frame_bar,) = torch.autograd.grad(score, frame)
+        return float(to_host(score)), frame_bar

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.choices import SOLVERS
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.contrast.solution import Solution, Status
-from cmaxslam_fbp.contrast.solvers import solver_named
 from cmaxslam_fbp.events.packets import Packet
 from cmaxslam_fbp.experiments.methods import OUR_METHOD, frontend_config
 from cmaxslam_fbp.experiments.packet_sets import PacketSet, blocks_of, read_packets
@@ -53,7 +53,7 @@ class PacketOptimiser:
         self._points = PacketPoints(camera)
         self._objective = make_objective(self._grid.shape, config)
         self._ascended = with_gradient(self._objective, config)
-        self._solver = solver_named(config.solver)
+        self._solver = SOLVERS[config.solver]()
         self._start = np.zeros(3)
 
     def begin(self, velocity: FloatArray) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.choices import SOLVERS
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.contrast.scores import Variance
 from cmaxslam_fbp.contrast.solution import Solution, Status
-from cmaxslam_fbp.contrast.solvers import LATTICE_BINS, Newton, Solver, solver_named
+from cmaxslam_fbp.contrast.solvers import LATTICE_BINS, Newton, Solver
 from cmaxslam_fbp.frontend.covariance import is_nearly_flat
 from cmaxslam_fbp.frontend.curvature_memory import CurvatureMemory
 from cmaxslam_fbp.frontend.objectives import make_objective, make_smooth_objective, with_gradient
@@ -55,7 +56,7 @@ class PacketMaximiser:
         self._objective = make_objective(grid.shape, config)
         self._smooth = make_smooth_objective(grid.shape, config) or self._objective
         self._ascended = with_gradient(self._objective, config)
-        self._solver: Solver = solver_named(config.solver)
+        self._solver: Solver = SOLVERS[config.solver]()
         if config.solver == "newton":
             self._solver = Newton(lattice_bins=LATTICE_BINS)
         self._pyramid = Pyramid(config.model, grid, points)

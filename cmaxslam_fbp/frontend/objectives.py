@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from cmaxslam_fbp.choices import SCORES
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.contrast.finite_differences import FiniteDifferences
 from cmaxslam_fbp.contrast.objective import ContrastObjective
-from cmaxslam_fbp.contrast.scores import score_named
+from cmaxslam_fbp.fbp.kappa import derivative_kernel
 from cmaxslam_fbp.frontend.warps import Grid
 from cmaxslam_fbp.geometry.camera import Camera
 
@@ -31,8 +32,8 @@ def make_objective(shape: tuple[int, int], config: FrontendConfig) -> Any:
     if config.compute == "torch":
         from cmaxslam_fbp.contrast.torch_objective import TorchObjective
 
-        return TorchObjective(shape, config.score, device=config.device, **settings)
-    return ContrastObjective(shape, score_named(config.score), **settings)
+        return TorchObjective(shape, SCORES[config.score](), device=config.device, **settings)
+    return ContrastObjective(shape, SCORES[config.score](), **settings)
 
 
 def make_smooth_objective(shape: tuple[int, int], config: FrontendConfig) -> Any:
@@ -44,7 +45,8 @@ def make_smooth_objective(shape: tuple[int, int], config: FrontendConfig) -> Any
 
 def needs_differences(config: FrontendConfig) -> bool:
     """Return whether the score has no gradient but that of finite differences."""
-    return config.kernel == "rect" and config.reconstruction == "none" and config.surrogate is None
+    reconstruction = None if config.reconstruction == "none" else config.reconstruction
+    return derivative_kernel(config.kernel, reconstruction, config.surrogate).highest_derivative == 0
 
 
 def with_gradient(objective: Any, config: FrontendConfig) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cmaxslam_fbp.contrast.torch_objective import torch_module
+from cmaxslam_fbp.fbp.torch_module import torch
 from cmaxslam_fbp.frontend.warps import ModelName
 
 # Series of sin(z)/z and (1 - cos z)/z^2 in z^2: exact in float32 up to z = pi, and smooth at zero.
@@ -19,7 +19,6 @@ def tensor_points(model: ModelName, grid: Sequence[float], w: Any, x: Any, y: An
     `grid` is (scale_x, offset_x, scale_y, offset_y); `x`, `y` and `dt_s` are tensors (N,). The operations are those of
     the compiled warps, in their order, so that the points are the same bits.
     """
-    torch = torch_module()
     if model == "translation":
         q1, q2, q3 = x + dt_s * w[0], y + dt_s * w[1], dt_s * w[2] + 1.0
     else:

@@ -11,9 +11,9 @@ from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
 from cmaxslam_fbp.backend.region import Region, find_region
 from cmaxslam_fbp.backend.window import cut_into_windows
 from cmaxslam_fbp.backend.window_objective import WindowObjective, Workspace
+from cmaxslam_fbp.choices import SCORES
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.contrast.blur import GaussianBlur, gaussian_taps
-from cmaxslam_fbp.contrast.scores import score_named
 from cmaxslam_fbp.evaluation.alignment import align_best_fit
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.fbp import Binning
@@ -57,7 +57,6 @@ class MadeUpWindow:
 
     def objective(self, region=None):
         region = region or self.region
-        columns = "wrap" if region.padding else "zero"
         return WindowObjective(
             self.spline,
             self.first_free,
@@ -65,11 +64,15 @@ class MadeUpWindow:
             region,
             Binning(region.frame_shape, self.kernel, self.reconstruction),
             region.cut_out(self.map_image),
-            GaussianBlur(region.shape, self.sigma_px, np.float32, rows="zero", columns=columns),
-            score_named(self.score, pixels=128 * 256),
+            self.blur_on(region),
+            SCORES[self.score](pixels=128 * 256),
             self.prior,
             Workspace.empty(),
         )
+
+    def blur_on(self, region):
+        columns = "wrap" if region.padding else "zero"
+        return GaussianBlur(region.shape, self.sigma_px, np.float32, rows="zero", columns=columns)
 
     # The reference: a whole panorama, three turns of it side by side so that nothing ends at the seam.
 
@@ -112,12 +115,12 @@ class MadeUpWindow:
         return 0.5 * self.prior * ((turns - before) ** 2).sum()
 
     def value(self, delta):
-        score = score_named(self.score, pixels=128 * 256)
+        score = SCORES[self.score](pixels=128 * 256)
         return score.value(self.blur(self.image(delta) + self.map_image)) - self.price(delta)
 
     def adjoint_image(self, delta):
         blurred = self.blur(self.image(delta) + self.map_image)
-        return self.blur(score_named(self.score, pixels=128 * 256).gradient(blurred))
+        return self.blur(SCORES[self.score](pixels=128 * 256).gradient(blurred))
 
     def turn_jacobians(self, delta):
         """`d(row, column)/d phi` (N, 2, 3)."""

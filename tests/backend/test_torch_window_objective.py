@@ -3,8 +3,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.backend.backend import Backend
+from cmaxslam_fbp.choices import SCORES
 from cmaxslam_fbp.config import BackendConfig
-from cmaxslam_fbp.contrast.scores import score_named
 from cmaxslam_fbp.errors import ConfigError
 from cmaxslam_fbp.evaluation.alignment import align_best_fit
 from cmaxslam_fbp.fbp import Binning
@@ -31,8 +31,8 @@ def on_tensors(window, region, device="cpu"):
         region,
         Binning(region.frame_shape, window.kernel, window.reconstruction, backend="torch"),
         region.cut_out(window.map_image),
-        window.sigma_px,
-        score_named(window.score, pixels=128 * 256),
+        window.blur_on(region),
+        SCORES[window.score](pixels=128 * 256),
         window.prior,
         device,
     )
@@ -75,7 +75,7 @@ def test_tensors_give_the_same_values_gradients_and_hessians(make_window, delta,
 def test_a_recording_gives_the_same_trajectory(recording):
     splines = []
     for backend in ("numba", "torch"):
-        tracker = Backend(BackendConfig(backend=backend), recording.simulation.camera)
+        tracker = Backend(BackendConfig(compute=backend), recording.simulation.camera)
         for window in recording.windows(end_s=0.75):
             tracker.process(window, recording.velocities())
         splines.append(tracker.spline)
@@ -91,3 +91,25 @@ def test_a_device_that_is_not_there_is_one_line(make_window):
     window = make_window()
     with pytest.raises(ConfigError, match=r"device 'warp-drive' cannot be used"):
         on_tensors(window, window.region, "warp-drive")
+
+
+@pytest.mark.parametrize("full_circle", [False, True], ids=["region", "full circle"])
+def test_results_leave_the_device_in_one_place(make_window, delta, full_circle, monkeypatch):
+    """On the meta device any other copy to the host raises, and so does a mixture of devices."""
+    from cmaxslam_fbp.backend import tensor_panoramic_warp, torch_window_objective
+
+    kinds = []
+
+    def watch(tensor):
+        kinds.append(tensor.device.type)
+        return np.zeros(tensor.shape)
+
+    for module in (tensor_panoramic_warp, torch_window_objective):
+        monkeypatch.setattr(module, "to_host", watch)
+    window = make_window(sigma_px=1.0)
+    objective = on_tensors(window, window.full_circle() if full_circle else window.region, "meta")
+    at = np.resize(delta, objective.parameter_count)
+    for call in (objective.value, objective.value_and_gradient, objective.hessian, objective.window_image):
+        kinds.clear()
+        call(at)
+        assert set(kinds) == {"meta"}

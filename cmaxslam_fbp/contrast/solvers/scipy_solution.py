@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -29,8 +28,9 @@ def minimise_negative(
         return -objective.hessian(theta)
 
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        # SciPy says how it ended by its status and, as long as no `disp` is set, by no warning; what NumPy would say of
+        # a score that is not finite is silenced for this thread alone, which filters of warnings could not be.
+        with np.errstate(all="ignore"):
             result = minimize(
                 negative,
                 start,
