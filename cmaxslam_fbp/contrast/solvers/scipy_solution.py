@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray
@@ -12,7 +10,7 @@ from cmaxslam_fbp.contrast.solution import Solution, Status
 
 
 def minimise_negative(
-    objective: Objective, start: FloatArray, method: str, options: dict[str, Any], *, with_hessian: bool
+    objective: Objective, start: FloatArray, method: str, options: dict[str, float], *, with_hessian: bool
 ) -> Solution:
     """Run `scipy.optimize.minimize` on minus the score."""
     from scipy.optimize import minimize
