@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.choices import KERNELS
 from cmaxslam_fbp.contrast.scores import Variance
-from cmaxslam_fbp.fbp import Binning, kernels
-from cmaxslam_fbp.fbp.pairs import KERNELS, binning_kernel, derivative_kernel
+from cmaxslam_fbp.fbp import Binning
+from cmaxslam_fbp.fbp.kappa import derivative_kernel
+from cmaxslam_fbp.fbp.kernels import KernelFunction
+from cmaxslam_fbp.fbp.reconstructions import l_linear
 from cmaxslam_fbp.report.plots import COLORS
 
 if TYPE_CHECKING:
@@ -39,11 +42,11 @@ def draw_kernels() -> Figure:
     figure = _figure(4.9)
     axes = figure.subplots(2, 3, sharex=True, sharey="row")
     x = np.linspace(-2.75, 2.75, 2201)
-    for column, name in enumerate(KERNELS):
-        k, kappa = binning_kernel(name), derivative_kernel(name, "linear")
+    for column, name in enumerate(KERNELS.names()):
+        k, kappa = KERNELS[name], derivative_kernel(name, "linear")
         above, below = axes[:, column]
         above.plot(x, k.function(x, 0), color=ORANGE, linewidth=1.6, label="k: bins the points")
-        above.plot(x, kernels.l_linear(x), color=GREY, linewidth=1.4, linestyle="--", label="l: reconstructs")
+        above.plot(x, l_linear(x), color=GREY, linewidth=1.4, linestyle="--", label="l: reconstructs")
         above.plot(x, kappa.function(x, 0), color=BLUE, linewidth=2.2, label="κ = l * k")
         above.set_title(name, loc="left", fontsize=12, fontweight="bold", color=INK)
         below.plot(x, k.function(x, 1), color=ORANGE, linewidth=1.6, label="k', where it exists")
@@ -62,7 +65,7 @@ def draw_kernels() -> Figure:
     return figure
 
 
-def _draw_jumps(axis: Axes, function: kernels.KernelFunction, radius: float) -> None:
+def _draw_jumps(axis: Axes, function: KernelFunction, radius: float) -> None:
     """Where `k` jumps its derivative is a Dirac delta: an arrow as long as the jump."""
     for edge, sign in ((-radius, 1.0), (radius, -1.0)):
         height = sign * float(function(np.array([-radius]), 0)[0])

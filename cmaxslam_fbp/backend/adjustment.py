@@ -16,6 +16,7 @@ from cmaxslam_fbp.backend.window_objective import RegionContrast, View, WindowOb
 from cmaxslam_fbp.choices import SCORES, SOLVERS
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.contrast.blur import GaussianBlur
+from cmaxslam_fbp.contrast.scores import Score
 from cmaxslam_fbp.contrast.solution import Solution
 from cmaxslam_fbp.contrast.solvers import Solver
 from cmaxslam_fbp.events import Events
@@ -54,7 +55,7 @@ class Adjuster:
         width, height = config.panorama_size
         self._projection = Equirectangular(width, height)
         self._bearings: SingleArray = camera.bearings().astype(np.float32)
-        self._score = SCORES[config.score](pixels=width * height)
+        self._score: Score = SCORES[config.score](pixels=width * height)
         # What so many events do to the score that each share a pixel with one other. A change of the body rate by `w`
         # for a time `T` costs the same whatever the knots: `lambda/2 sum_k |w step|^2` over the `T / step` of them.
         unit = float(self._score.curvature(np.ones(1))[0])

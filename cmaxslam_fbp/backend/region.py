@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import SingleArray
 
+if TYPE_CHECKING:
+    from cmaxslam_fbp.fbp.torch_module import Tensor
+
 Number = TypeVar("Number", np.float32, np.int32)
+Frame = TypeVar("Frame", SingleArray, "Tensor")
 
 _ROUNDING = 32  # shapes are multiples of this, so that few differ
 _PADDING = 8  # more than any kernel reaches
@@ -43,12 +47,12 @@ class Region:
         """Rows and columns of the frame."""
         return self.shape[0], self.shape[1] + 2 * self.padding
 
-    def image_of(self, frame: SingleArray) -> SingleArray:
-        """Return the image (the frame itself, or a copy with the padding added where it belongs)."""
+    def image_of(self, frame: Frame) -> Frame:
+        """Return the image of an array or tensor (itself, or a copy with the padding added where it belongs)."""
         p = self.padding
         if not p:
             return frame
-        image = frame[:, p:-p].copy()
+        image = 1 * frame[:, p:-p]
         image[:, :p] += frame[:, -p:]
         image[:, -p:] += frame[:, :p]
         return image

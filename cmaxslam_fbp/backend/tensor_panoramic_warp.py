@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
 from cmaxslam_fbp.backend.region import Region
-from cmaxslam_fbp.contrast.torch_objective import torch_module
+from cmaxslam_fbp.fbp.torch_module import to_host, torch
 from cmaxslam_fbp.geometry.equirectangular import MIN_COS_LATITUDE
 
 _TINY = 1e-30  # no direction is that short
@@ -25,7 +23,7 @@ class TensorPanoramicWarp:
     """
 
     def __init__(self, warp: PanoramicWarp, device: Any) -> None:
-        self._torch = torch_module()
+        self._torch = torch
         self._device, self._projection, self._edges = device, warp.projection, len(warp.edges_ns)
         slots, place, bearings = (self._torch.as_tensor(array, device=device) for array in warp.arrays())
         self._slots, self._place, self._bearings = slots, place, bearings
@@ -78,4 +76,4 @@ class TensorPanoramicWarp:
         sums = self._torch.zeros((self._edges, by_event.shape[1]), dtype=by_event.dtype, device=self._device)
         sums.index_add_(0, self._slots, by_event * (1 - share))
         sums.index_add_(0, self._slots + 1, by_event * share)
-        return np.asarray(sums.cpu().numpy(), np.float64)
+        return to_host(sums)

@@ -6,11 +6,9 @@ from typing import Any
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend.control_turns import ControlTurns
-from cmaxslam_fbp.backend.tensor_image import blurred, image_of, score_of
 from cmaxslam_fbp.backend.tensor_panoramic_warp import TensorPanoramicWarp
 from cmaxslam_fbp.backend.window_objective import RegionContrast, View, curved_binning
-from cmaxslam_fbp.contrast.torch_objective import torch_module
-from cmaxslam_fbp.errors import ConfigError
+from cmaxslam_fbp.fbp.torch_module import find_device, to_host, torch
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 
@@ -27,29 +25,24 @@ class TorchWindowObjective:
     """
 
     def __init__(self, turns: ControlTurns, view: View, contrast: RegionContrast, device: str) -> None:
-        self._torch = torch_module()
-        try:
-            place = self._torch.empty(0, device=device).device
-        except (RuntimeError, AssertionError) as error:
-            raise ConfigError(f"the device '{device}' cannot be used: {str(error).splitlines()[0]}") from None
+        place = find_device(device)
         self._turns, self._warp, self._region = turns, view.warp, view.region
         self._tensors = TensorPanoramicWarp(view.warp, place)
-        self._map = self._torch.as_tensor(view.map_image, device=place)
-        self._binning, self._sigma_px, self._score = contrast.binning, contrast.blur.sigma_px, contrast.score
+        self._map = torch.as_tensor(view.map_image, device=place)
+        self._binning, self._blur, self._score = contrast.binning, contrast.blur, contrast.score
         self.evaluations = 0
         self.hessians = 0
 
     def window_image(self, delta: FloatArray) -> SingleArray:
         """Return `I_L` (rows, columns)."""
         _, points = self._project(self._turns.spline_at(delta))
-        image: SingleArray = image_of(self._binning(points), self._region).cpu().numpy()
-        return image
+        return to_host(self._region.image_of(self._binning(points)))
 
     def value(self, delta: FloatArray) -> float:
         """Return the score."""
         self.evaluations += 1
         _, points = self._project(self._turns.spline_at(delta))
-        return float(self._score_of_frame(self._binning(points))) - self._turns.cost(delta)
+        return float(to_host(self._score_of_frame(self._binning(points)))) - self._turns.cost(delta)
 
     def value_and_gradient(self, delta: FloatArray) -> tuple[float, FloatArray]:
         """Return the score and its gradient (3 M,), synthesized by functional backpropagation."""
@@ -69,8 +62,9 @@ class TorchWindowObjective:
         directions, points = self._project(spline)
         _, frame_bar = self._adjoint_frame(points)
         curved = curved_binning(self._binning)
-        along = [curved.hvp(points, None, frame_bar, axis.expand_as(points)) for axis in self._torch.eye(2).to(points)]
-        by_edge = self._tensors.pullback_curvature(directions, self._torch.stack(along, dim=-1))
+        axes = torch.eye(2, dtype=points.dtype, device=points.device)
+        along = [curved.hvp(points, None, frame_bar, axis.expand_as(points)) for axis in axes]
+        by_edge = self._tensors.pullback_curvature(directions, torch.stack(along, dim=-1))
         return self._turns.hessian(spline, self._warp.edges_ns, by_edge)
 
     def _project(self, spline: RotationSpline) -> tuple[Any, Any]:
@@ -79,12 +73,11 @@ class TorchWindowObjective:
         return directions, self._tensors.points(directions, self._region)
 
     def _score_of_frame(self, frame: Any) -> Any:
-        image = image_of(frame, self._region) + self._map
-        return score_of(self._score, blurred(image, self._sigma_px, self._region))
+        return self._score.of_tensor(self._blur.forward(self._region.image_of(frame) + self._map))
 
     def _adjoint_frame(self, points: Any) -> tuple[float, Any]:
         """Return the score and the cotangent of the frame."""
         frame = self._binning(points).requires_grad_()
         score = self._score_of_frame(frame)
-        (frame_bar,) = self._torch.autograd.grad(score, frame)
-        return float(score.detach()), frame_bar
+        (frame_bar,) = torch.autograd.grad(score, frame)
+        return float(to_host(score)), frame_bar

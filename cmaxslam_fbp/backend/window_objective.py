@@ -11,7 +11,6 @@ from cmaxslam_fbp.backend.control_turns import ControlTurns
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
 from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.contrast.blur import GaussianBlur
-from cmaxslam_fbp.contrast.objective import lacks_second_derivatives
 from cmaxslam_fbp.contrast.scores import Score
 from cmaxslam_fbp.fbp import Binning
 
@@ -128,6 +127,6 @@ class WindowObjective:
 
 def curved_binning(binning: Binning) -> Binning:
     """Return the binning, or one with a linear reconstruction where its own second derivatives vanish."""
-    if lacks_second_derivatives(binning.kernel, binning.reconstruction, binning.surrogate):
+    if binning.highest_derivative < 2:
         return Binning(binning.shape, binning.kernel, "linear", backend=binning.backend)
     return binning

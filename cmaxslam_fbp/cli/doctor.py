@@ -121,9 +121,8 @@ def _devices() -> Iterator[Check]:
 
     if find_spec("torch") is None:
         return
-    from cmaxslam_fbp.contrast.torch_objective import torch_module
+    from cmaxslam_fbp.fbp.torch_module import torch
 
-    torch = torch_module()
     devices = ["cpu"] + [f"cuda:{i} ({torch.cuda.get_device_name(i)})" for i in range(torch.cuda.device_count())]
     if torch.backends.mps.is_available():
         devices.append("mps")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.contrast import blur_kernels as kernels
+
+if TYPE_CHECKING:
+    from cmaxslam_fbp.fbp.torch_module import Tensor, torch
 
 Boundary = Literal["reflect", "zero", "wrap"]
 Pixel = TypeVar("Pixel", np.float32, np.float64)
@@ -24,7 +28,8 @@ class GaussianBlur(Generic[Pixel]):
     - `zero`: by zeros, as it is where an image is the part of a larger one that holds all events;
     - `wrap`: from the other side, as the columns of a panorama of 360 degrees.
 
-    A blur keeps room for its intermediate results: it allocates nothing per call, and each thread needs its own.
+    A blur keeps the arrays of its intermediate results: it allocates nothing per call, and each thread needs its own.
+    Tensors, on any device and of any floating type, are new ones; autograd knows their transpose.
 
     Parameters
     ----------
@@ -59,9 +64,18 @@ class GaussianBlur(Generic[Pixel]):
         self._between: npt.NDArray[Pixel] = np.empty(shape, dtype)
         self._extended: npt.NDArray[Pixel] = np.zeros(width + 4 * self.radius, dtype)
         self._spread: npt.NDArray[Pixel] = np.empty(width + 2 * self.radius, dtype)
+        self._on_device: dict[tuple[torch.device, torch.dtype], tuple[Tensor, Tensor, Tensor]] = {}
 
-    def forward(self, image: npt.NDArray[Pixel], out: npt.NDArray[Pixel] | None = None) -> npt.NDArray[Pixel]:
+    @overload
+    def forward(self, image: npt.NDArray[Pixel], out: npt.NDArray[Pixel] | None = None) -> npt.NDArray[Pixel]: ...
+    @overload
+    def forward(self, image: Tensor) -> Tensor: ...
+    def forward(
+        self, image: npt.NDArray[Pixel] | Tensor, out: npt.NDArray[Pixel] | None = None
+    ) -> npt.NDArray[Pixel] | Tensor:
         """Return the blurred image `B h` (height, width); `out` takes it where given, and may be the image."""
+        if not isinstance(image, np.ndarray):
+            return self._of_tensor(image)
         out = self._check(image, out)
         if self.radius == 0:
             return _copied(image, out)
@@ -78,6 +92,30 @@ class GaussianBlur(Generic[Pixel]):
         kernels.filter_columns_transposed(image, self._taps, self._columns, self._extended, self._spread, self._between)
         kernels.filter_rows_transposed(self._between, self._taps, self._rows, self._spread[: self.shape[1]], out)
         return out
+
+    def _of_tensor(self, image: Tensor) -> Tensor:
+        """Return `B h` of a tensor (height, width)."""
+        if tuple(image.shape) != self.shape:
+            raise ValueError(f"an image of {tuple(image.shape)} does not fit a blur of {self.shape}")
+        if self.radius == 0:
+            return image
+        from cmaxslam_fbp.fbp.torch_module import torch
+
+        key = (image.device, image.dtype)
+        if key not in self._on_device:
+            weights = gaussian_taps(self.sigma_px)
+            both_sides = np.concatenate([weights[:0:-1], weights])
+            self._on_device[key] = (
+                torch.as_tensor(both_sides, device=image.device, dtype=image.dtype),
+                torch.as_tensor(self._rows, device=image.device),
+                torch.as_tensor(self._columns, device=image.device),
+            )
+        taps, rows, columns = self._on_device[key]
+        # A line of zeros behind the last one is where the index -1 points to.
+        padded = torch.nn.functional.pad(image, (0, 1, 0, 1))
+        extended = padded[rows][:, columns][None, None]
+        along_rows = torch.nn.functional.conv2d(extended, taps[None, None, :, None])
+        return torch.nn.functional.conv2d(along_rows, taps[None, None, None, :])[0, 0]
 
     def _check(self, image: npt.NDArray[Pixel], out: npt.NDArray[Pixel] | None) -> npt.NDArray[Pixel]:
         """Return where to write, after making sure that both arrays fit."""
@@ -98,7 +136,7 @@ def _copied(image: npt.NDArray[Pixel], out: npt.NDArray[Pixel]) -> npt.NDArray[P
     return out
 
 
-def gaussian_taps(sigma_px: float) -> npt.NDArray[np.float64]:
+def gaussian_taps(sigma_px: float) -> FloatArray:
     """Return the weights (radius + 1,) of the neighbours at distance 0, 1, ... radius; the two-sided sum is one.
 
     The radius is OpenCV's for floating-point images: half of `round(8 sigma + 1)`, made odd.
@@ -109,7 +147,7 @@ def gaussian_taps(sigma_px: float) -> npt.NDArray[np.float64]:
     return weights / (weights[0] + 2 * weights[1:].sum())
 
 
-def _continuation(size: int, radius: int, boundary: Boundary) -> npt.NDArray[np.int64]:
+def _continuation(size: int, radius: int, boundary: Boundary) -> IntArray:
     """Return the line (size + 2 radius,) that stands at each place of an extended axis; -1 for zeros."""
     places = np.arange(-radius, size + radius)
     if boundary == "zero":

@@ -53,7 +53,7 @@ def filter_rows(image, taps, rows, out):
 def filter_rows_transposed(image, taps, rows, margin, out):
     """Transpose of `filter_rows`: each row of the extended image gathers, and those outside are folded back.
 
-    `margin` (width,) is room for one row.
+    `margin` (width,) takes one row.
     """
     radius, height = taps.size - 1, image.shape[0]
     for i in range(height):
@@ -85,7 +85,7 @@ def _gather_row(image, taps, i, out):
 
 @compiled
 def filter_columns(image, taps, columns, extended, out):
-    """Filter along the rows; `extended` (width + 2 radius,) is room for one extended row."""
+    """Filter along the rows; `extended` (width + 2 radius,) takes one extended row."""
     radius, width = taps.size - 1, image.shape[1]
     for i in range(image.shape[0]):
         extended[radius : radius + width] = image[i]
@@ -100,7 +100,7 @@ def filter_columns(image, taps, columns, extended, out):
 def filter_columns_transposed(image, taps, columns, extended, spread, out):
     """Transpose of `filter_columns`: spread each row over its extension, then fold the margins back.
 
-    `extended` (width + 4 radius,) and `spread` (width + 2 radius,) are room for one row.
+    `extended` (width + 4 radius,) and `spread` (width + 2 radius,) take one row.
     """
     radius, width = taps.size - 1, image.shape[1]
     extended[: 2 * radius] = 0

@@ -8,9 +8,9 @@ import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.contrast.blur import GaussianBlur
-from cmaxslam_fbp.contrast.curvatures import PointCurvatures
 from cmaxslam_fbp.contrast.scores import Score, hessian_product
 from cmaxslam_fbp.fbp import Binning
+from cmaxslam_fbp.fbp.kappa import derivative_kernel
 
 
 class Warp(Protocol):
@@ -33,7 +33,10 @@ class Warp(Protocol):
         """Write `dx_i/dtheta_axis` (N, 2)."""
 
     def pullback_curvature(self, theta: FloatArray, points_bar: SingleArray, curvatures: SingleArray) -> FloatArray:
-        """Return `sum_i (dx_i/dtheta)^T C_i (dx_i/dtheta) + xbar_i . d2x_i/dtheta2` (P, P)."""
+        """Return `sum_i (dx_i/dtheta)^T C_i (dx_i/dtheta) + xbar_i . d2x_i/dtheta2` (P, P).
+
+        `curvatures` (N, 3) holds of each `C_i` row-row, row-column and column-column: see `Binning.curvatures`.
+        """
 
     def pullback_outer(self, theta: FloatArray, points_bar: SingleArray) -> FloatArray:
         """Return `sum_i g_i g_i^T` (P, P) with `g_i = (dx_i/dtheta)^T xbar_i`."""
@@ -53,13 +56,6 @@ class Objective(Protocol):
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the second derivatives (P, P)."""
-
-
-def lacks_second_derivatives(kernel: str, reconstruction: str | None, surrogate: str | None) -> bool:
-    """Return whether a binning's second derivatives vanish almost everywhere: plain rect and linear, and "ste"."""
-    if surrogate is not None:
-        return surrogate == "ste"
-    return reconstruction is None and kernel in ("rect", "linear")
 
 
 class ContrastObjective:
@@ -85,14 +81,14 @@ class ContrastObjective:
         What to maximise.
     kernel, reconstruction, surrogate
         Of the binning, see `Binning`. Without a reconstruction the derivatives are the plain ones; rect has none:
-        see `FiniteDifferences`. Where there are no second derivatives (see `lacks_second_derivatives`), the Hessian is
-        that of the linear reconstruction.
+        see `FiniteDifferences`. Where there are no second derivatives (see `Binning.highest_derivative`), the Hessian
+        is that of the linear reconstruction.
     blur_sigma_px : float
         Standard deviation of the Gaussian blur in bins; zero for none.
 
     Notes
     -----
-    `use` sets the events; the images and the room per event are kept over packets, so that an evaluation
+    `use` sets the events; the arrays of images and of events are kept over packets, so that an evaluation
     allocates nothing of their size. Not for two threads at once.
     """
 
@@ -106,20 +102,18 @@ class ContrastObjective:
         surrogate: str | None = None,
         blur_sigma_px: float = 0.0,
     ) -> None:
-        has_derivatives = kernel != "rect" or reconstruction is not None or surrogate is not None
-        # Binning itself refuses rect without derivatives, though its values exist: any reconstruction gives the same.
-        self._binning = Binning(shape, kernel, reconstruction if has_derivatives else "linear", surrogate=surrogate)
-        self._has_derivatives = has_derivatives
+        highest = derivative_kernel(kernel, reconstruction, surrogate).highest_derivative
+        self._has_derivatives = highest > 0
+        # A binning without derivatives is refused, though its values exist: they are those of any reconstruction.
+        self._binning = Binning(shape, kernel, reconstruction if highest else "linear", surrogate=surrogate)
         self._second: ContrastObjective | None = None
-        if lacks_second_derivatives(kernel, reconstruction, surrogate):
+        if highest < 2:
             self._second = ContrastObjective(shape, score, kernel=kernel, blur_sigma_px=blur_sigma_px)
-        else:
-            self._curvatures = PointCurvatures(shape, kernel, reconstruction, surrogate)
         self._score = score
         self._blur = GaussianBlur(shape, blur_sigma_px, np.float32) if blur_sigma_px else None
         self._image, self._image_bar = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
         self._derivatives: list[SingleArray] = []
-        self._room: SingleArray = np.empty((0, 7), np.float32)
+        self._workspace: SingleArray = np.empty((0, 7), np.float32)  # points, their adjoints, their curvatures
         self._weights: SingleArray | None = None
         self._warp: Warp | None = None
         self._imaged: bytes | None = None  # the parameters that the image is of
@@ -135,12 +129,12 @@ class ContrastObjective:
     def use(self, warp: Warp, weights: SingleArray | None = None) -> None:
         """Set the events of the next evaluations, with one weight (N,) each (ones where there are none)."""
         count = len(warp)
-        if count > len(self._room):
-            self._room = np.empty((count + count // 4, 7), np.float32)
-        flat, total = self._room.reshape(-1), len(self._room)
+        if count > len(self._workspace):
+            self._workspace = np.empty((count + count // 4, 7), np.float32)
+        flat, total = self._workspace.reshape(-1), len(self._workspace)
         self._points = flat[: 2 * count].reshape(count, 2)
         self._points_bar = flat[2 * total : 2 * (total + count)].reshape(count, 2)
-        self._bends = flat[4 * total : 4 * total + 3 * count].reshape(count, 3)
+        self._curvatures = flat[4 * total : 4 * total + 3 * count].reshape(count, 3)
         self._warp, self._weights = warp, weights
         self._imaged = self._pulled = None
         if self._second is not None:
@@ -165,9 +159,9 @@ class ContrastObjective:
         warp = self._current
         self.make_image(theta)
         points_bar = self._pull_back(theta)
-        self._curvatures.gather(self._points, self._weights, self._image_bar, self._bends)
-        hessian = warp.pullback_curvature(theta, points_bar, self._bends)
-        # From here on the room of the gradient is used for tangents, and the adjoint image for products.
+        self._binning.curvatures(self._points, self._weights, self._image_bar, out=self._curvatures)
+        hessian = warp.pullback_curvature(theta, points_bar, self._curvatures)
+        # From here on the adjoints' array is used for tangents, and the adjoint image for products.
         self._pulled = None
         while len(self._derivatives) < warp.parameter_count:
             self._derivatives.append(np.empty_like(self._image))

@@ -1,7 +1,8 @@
 """Scores of an image of warped events (IWE): the sharper the image, the larger the score.
 
-A score has a value, a gradient with respect to the image, and a Hessian `diag(c) + b 1 1^T`, given by its diagonal part
-`c` (`curvature`) and the factor `b` of the part that comes from the image's mean (`mean_curvature`).
+A score of arrays has a value, a gradient with respect to the image, and a Hessian `diag(c) + b 1 1^T`, given by its
+diagonal part `c` (`curvature`) and the factor `b` of the part that comes from the image's mean (`mean_curvature`).
+A score of a tensor (`of_tensor`) has a value; autograd knows the rest.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,9 @@ import numpy.typing as npt
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast import score_kernels as kernels
 
-ScoreName = str
+if TYPE_CHECKING:
+    from cmaxslam_fbp.fbp.torch_module import Tensor
+
 Image = TypeVar("Image", npt.NDArray[np.float32], npt.NDArray[np.float64])
 AnyImage = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 
@@ -25,7 +28,7 @@ _TABLE_SIZE = 1024  # counts of a histogram that are looked up; larger ones are 
 
 
 class Score(Protocol):
-    """A score of images `h` of any shape, float32 or float64, C-contiguous.
+    """A score of images `h` of any shape: arrays, float32 or float64 and C-contiguous, or tensors.
 
     `out` is an array like the image that takes the result and is returned; without it a new one is made. Where
     the image is only the part of a larger one outside of which there are no events, `pixels` of the score
@@ -44,6 +47,9 @@ class Score(Protocol):
     def mean_curvature(self, image: AnyImage) -> float:
         """Return the factor `b` of the Hessian `diag(c) + b 1 1^T`."""
 
+    def of_tensor(self, image: Tensor) -> Tensor:
+        """Return the score of a tensor on any device, summed in float64, as a tensor that can be differentiated."""
+
 
 @dataclass(frozen=True)
 class Variance:
@@ -59,17 +65,23 @@ class Variance:
 
     def gradient(self, image: Image, out: Image | None = None) -> Image:
         """`2/N (h - mu)`."""
-        out = _room(image, out)
+        out = _result(image, out)
         kernels.scale_about(_flat(image), self._mean(image), 2 / _count(image, self.pixels), _flat(out))
         return out
 
     def curvature(self, image: Image, out: Image | None = None) -> Image:
         """`2/N`."""
-        return _fill(_room(image, out), 2 / _count(image, self.pixels))
+        return _fill(_result(image, out), 2 / _count(image, self.pixels))
 
     def mean_curvature(self, image: AnyImage) -> float:
         """`-2/N^2`."""
         return -2 / _count(image, self.pixels) ** 2
+
+    def of_tensor(self, image: Tensor) -> Tensor:
+        """Return the variance of a tensor."""
+        h, count = image.double(), self.pixels or image.numel()
+        mean = h.sum() / count
+        return (((h - mean) ** 2).sum() + (count - h.numel()) * mean**2) / count
 
     def _mean(self, image: AnyImage) -> float:
         return float(kernels.total(_flat(image))) / _count(image, self.pixels)
@@ -87,17 +99,21 @@ class MeanSquare:
 
     def gradient(self, image: Image, out: Image | None = None) -> Image:
         """`2/N h`."""
-        out = _room(image, out)
+        out = _result(image, out)
         kernels.scale_about(_flat(image), 0.0, 2 / _count(image, self.pixels), _flat(out))
         return out
 
     def curvature(self, image: Image, out: Image | None = None) -> Image:
         """`2/N`."""
-        return _fill(_room(image, out), 2 / _count(image, self.pixels))
+        return _fill(_result(image, out), 2 / _count(image, self.pixels))
 
     def mean_curvature(self, image: AnyImage) -> float:
         """Zero: the mean plays no part."""
         return 0.0
+
+    def of_tensor(self, image: Tensor) -> Tensor:
+        """Return the mean square of a tensor."""
+        return (image.double() ** 2).sum() / (self.pixels or image.numel())
 
 
 @dataclass(frozen=True)
@@ -132,13 +148,13 @@ class NegativeBinomial:
 
     def gradient(self, image: Image, out: Image | None = None) -> Image:
         """`psi(h + r) - psi(h + 1) + log p`, with the digamma function `psi`."""
-        out = _room(image, out)
+        out = _result(image, out)
         kernels.write_slopes(_flat(image), self.r, _gamma_ratio_tables(self.r)[1], math.log(self.p), _flat(out))
         return out
 
     def curvature(self, image: Image, out: Image | None = None) -> Image:
         """`psi'(h + r) - psi'(h + 1)`: positive for `r < 1`."""
-        out = _room(image, out)
+        out = _result(image, out)
         kernels.write_curvatures(_flat(image), self.r, _gamma_ratio_tables(self.r)[2], _flat(out))
         return out
 
@@ -146,17 +162,11 @@ class NegativeBinomial:
         """Zero: pixels are independent."""
         return 0.0
 
-
-def score_named(name: ScoreName, *, pixels: int | None = None) -> Score:
-    """Return the score of that name, with the paper's parameters."""
-    scores: dict[ScoreName, type[Variance] | type[MeanSquare] | type[NegativeBinomial]] = {
-        "variance": Variance,
-        "mean_square": MeanSquare,
-        "negative_binomial": NegativeBinomial,
-    }
-    if name not in scores:
-        raise ValueError(f"there is no score '{name}'; choose one of {', '.join(scores)}")
-    return scores[name](pixels=pixels)
+    def of_tensor(self, image: Tensor) -> Tensor:
+        """Return the log-likelihood of a tensor, in nats."""
+        h, count = image.double(), self.pixels or image.numel()
+        terms = (h + self.r).lgamma() - (h + 1).lgamma() + h * math.log(self.p) - math.lgamma(self.r)
+        return terms.sum() + count * self.r * math.log1p(-self.p)
 
 
 def hessian_product(score: Score, image: Image, direction: Image, out: Image | None = None) -> Image:
@@ -188,7 +198,7 @@ def _flat(image: AnyImage) -> AnyImage:
     return image.reshape(-1)
 
 
-def _room(image: Image, out: Image | None) -> Image:
+def _result(image: Image, out: Image | None) -> Image:
     return np.empty_like(image) if out is None else out
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cmaxslam_fbp.contrast.torch_objective import torch_module
 from cmaxslam_fbp.experiments.machine import best_us, calibration_us, cpu_name
 from cmaxslam_fbp.experiments.paper_figures import (
     COST_CPU_NAME,
@@ -59,8 +58,10 @@ def backends() -> list[str]:
     """Return what can compute here."""
     found = ["numba", "reference"]
     if find_spec("torch") is not None:
+        from cmaxslam_fbp.fbp.torch_module import torch
+
         found.append("torch cpu")
-        if torch_module().cuda.is_available():
+        if torch.cuda.is_available():
             found.append("torch cuda")
     return found
 
@@ -78,7 +79,9 @@ def measure_cost(settings: Mapping[str, Any], out: Path) -> Values:
     times = {label: best_us(call, seconds) for label, call in make(points, tangents, cotangent, device or name)}
     device_name = cpu_name()
     if device == "cuda":
-        device_name = str(torch_module().cuda.get_device_name())
+        from cmaxslam_fbp.fbp.torch_module import torch
+
+        device_name = str(torch.cuda.get_device_name())
     return {"us": times, "bincount_us": min(before, calibration_us(count)), "device": device_name}
 
 
@@ -107,7 +110,8 @@ def _array_cases(
 def _torch_cases(
     points: npt.NDArray[np.float32], tangents: npt.NDArray[np.float32], cotangent: npt.NDArray[np.float32], device: str
 ) -> Iterator[Case]:
-    torch = torch_module()
+    from cmaxslam_fbp.fbp.torch_module import torch
+
     torch.set_num_threads(1)
     x, x_dot, frame_bar = (torch.from_numpy(array).to(device) for array in (points, tangents, cotangent))
 

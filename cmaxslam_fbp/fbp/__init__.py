@@ -1,5 +1,5 @@
 """Functional backpropagation through the binning of events."""
 
-from .binning import Binning
+from cmaxslam_fbp.fbp.binning import Binning
 
 __all__ = ["Binning"]

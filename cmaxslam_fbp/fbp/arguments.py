@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import BinningError
+from cmaxslam_fbp.errors import BinningError
 
 Array = npt.NDArray[Any]
 Frames = tuple[Array | None, Array | None]

@@ -6,9 +6,19 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
-from ..errors import BinningError
+from cmaxslam_fbp.choices import KERNELS, Choices
+from cmaxslam_fbp.errors import BinningError
+from cmaxslam_fbp.fbp.kappa import derivative_kernel
 
-BACKENDS = ("numba", "torch", "reference")
+# Looked up when one is asked for, so that importing the package loads neither SciPy nor Numba nor Torch.
+_BACKENDS = Choices(
+    "backend of a binning",
+    {
+        "numba": "cmaxslam_fbp.fbp.numba_backend:NumbaBackend",
+        "torch": "cmaxslam_fbp.fbp.torch_backend:TorchBackend",
+        "reference": "cmaxslam_fbp.fbp.reference:ReferenceBackend",
+    },
+)
 
 
 class Binning:
@@ -23,16 +33,25 @@ class Binning:
     ----------
     shape : tuple of int
         The number of bins along each axis: 1 to 3 of them, any number with the torch and reference backends.
-    kernel : {"rect", "linear", "gauss"}
-        `k`. With rect, bin `j` takes `[j - 1/2, j + 1/2)`: every point to exactly one bin.
-    reconstruction : {"linear", "cubic", "lanczos"} or None
-        `l`. None is the plain derivative of `k`, which rect does not have.
-    surrogate : {"ste", "sigmoid"}, optional
-        A heuristic to compare with, in place of a reconstruction (which is then not used).
+    kernel : str
+        `k`, one of `choices.KERNELS`: "rect", "linear", "gauss". With rect,
+        bin `j` takes `[j - 1/2, j + 1/2)`: every point to exactly one bin.
+    reconstruction : str, optional
+        `l`, one of `choices.RECONSTRUCTIONS`: "linear", "cubic", "lanczos". None
+        is the plain derivative of `k`, which rect does not have.
+    surrogate : str, optional
+        A heuristic to compare with, one of `choices.SURROGATES`: "ste", "sigmoid"; in
+        place of a reconstruction (which is then not used).
     backend : {"numba", "torch", "reference"}
         Compiled loops on NumPy arrays; tensors on any device, with autograd; or the slow oracle.
     threads : int
         How many threads the numba backend uses. The result has the same bits for any number.
+
+    Attributes
+    ----------
+    highest_derivative : int
+        Of the derivatives with respect to the points, the highest order that is not zero almost everywhere: 2, or 1
+        for "ste" and the plain linear kernel, of whose second derivatives only the mixed ones are left.
 
     Notes
     -----
@@ -72,16 +91,22 @@ class Binning:
             raise BinningError(f"shape must be one or more positive numbers of bins, not {self.shape}")
         if threads < 1:
             raise BinningError(f"threads must be 1 or more, not {threads}")
-        if backend not in BACKENDS:
-            raise BinningError(f"unknown backend {backend!r}: use one of {', '.join(BACKENDS)}")
-        if threads > 1 and backend != "numba":
+        if threads > 1 and _BACKENDS.check(backend) != "numba":
             raise BinningError("threads are for the numba backend: torch has its own setting, torch.set_num_threads")
         self.kernel = kernel
         self.reconstruction = reconstruction if surrogate is None else None
         self.surrogate = surrogate
         self.backend = backend
         self.threads = threads
-        self._backend = self._make_backend()
+        kappa = derivative_kernel(kernel, self.reconstruction, surrogate)
+        self.highest_derivative = kappa.highest_derivative
+        if self.highest_derivative == 0:
+            raise BinningError(
+                f"the {kernel} kernel has no plain derivative: it is zero everywhere except at the bin edges, where it "
+                "does not exist; choose reconstruction='linear' (functional backpropagation), or a surrogate"
+            )
+        options = {"threads": threads} if backend == "numba" else {}
+        self._backend = _BACKENDS[backend](self.shape, KERNELS[kernel], kappa, **options)
 
     def __call__(self, points: Any, weights: Any = None, *, out: Any = None) -> Any:
         """Bin the points.
@@ -123,10 +148,17 @@ class Binning:
     def hvp(self, points: Any, weights: Any, frame_bar: Any, points_dot: Any, *, out: Any = None) -> Any:
         """Return the derivative (N, D) of the first value of `vjp` along a tangent of the points, `frame_bar` fixed.
 
-        The surrogate "ste", and the plain derivative of the linear kernel, have no second derivative along one
-        axis almost everywhere; only the mixed ones are left.
+        See `highest_derivative` for those that have no second derivative along one axis.
         """
         return self._backend.hvp(points, weights, frame_bar, points_dot, out)
+
+    def curvatures(self, points: Any, weights: Any, frame_bar: Any, *, out: Any = None) -> Any:
+        """Return the second derivatives `C_i = w_i sum_j hbar_j d^2/dx_i^2 prod_d kappa(x_id - j_d)` of every point.
+
+        Each is symmetric; the result (N, D (D + 1) / 2) holds its upper triangle row by row: in the plane `C_00`,
+        `C_01` and `C_11`. `hvp` is `C_i` times a tangent.
+        """
+        return self._backend.curvatures(points, weights, frame_bar, out)
 
     def count_ignored(self, points: Any) -> int:
         """Return how many of the points (..., N, D) have a NaN or infinite coordinate, and are therefore ignored."""
@@ -135,21 +167,3 @@ class Binning:
     def __repr__(self) -> str:
         chosen = f"surrogate={self.surrogate!r}" if self.surrogate else f"reconstruction={self.reconstruction!r}"
         return f"Binning(shape={self.shape}, kernel={self.kernel!r}, {chosen}, backend={self.backend!r})"
-
-    def _make_backend(self) -> Any:
-        # Imported here, so that importing the package loads neither SciPy nor Numba nor Torch.
-        from .pairs import binning_kernel, derivative_kernel
-
-        k = binning_kernel(self.kernel)
-        kappa = derivative_kernel(self.kernel, self.reconstruction, self.surrogate)
-        if self.backend == "numba":
-            from .numba_backend import NumbaBackend
-
-            return NumbaBackend(self.shape, k, kappa, self.threads)
-        if self.backend == "torch":
-            from .torch_backend import TorchBackend
-
-            return TorchBackend(self.shape, k, kappa)
-        from .reference import ReferenceBackend
-
-        return ReferenceBackend(self.shape, k, kappa)

@@ -22,7 +22,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .vectors_numba import I32, I64, Vectors, data_pointer
+from cmaxslam_fbp.fbp.vectors_numba import I32, I64, Vectors, data_pointer
 
 
 def lanes(support: int) -> int:

@@ -1,4 +1,4 @@
-"""The compiled loops over events: scatter values or tangents to a frame; gather values, gradients or curvatures.
+"""The compiled loops over events: scatter to a frame, gather from it.
 
 Frames are flat; `plane` and `row` are the steps of their leading axes. `limits` (3, 2) holds the bins that a call may
 use: those of the frame, or of the part of it that one thread owns. `inner` and `outer` (2, D) hold the ranges of
@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 
 from cmaxslam_fbp.compiling import compiled
-
-from .bins_numba import gather, lanes, locate, scatter
-from .nearest_numba import scatter_nearest
-from .patch_numba import add_patch, find_first, read_patch, touches
-from .points_numba import apply_curvature, point_at, put_point, scaled
+from cmaxslam_fbp.fbp.bins_numba import gather, lanes, locate, scatter
+from cmaxslam_fbp.fbp.nearest_numba import scatter_nearest
+from cmaxslam_fbp.fbp.patch_numba import add_patch, find_first, read_patch, touches
+from cmaxslam_fbp.fbp.points_numba import apply_curvature, point_at, put_point, scaled
 
 _BATCH = 16  # points per step of the rect kernel: the fastest of 4, 8 and 16
 
@@ -61,129 +60,68 @@ def make_choose_rows() -> Any:
     return choose_rows
 
 
-def make_scatter_values(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
-    """`frame_j += sum_i w_i prod_d k(x_id - j_d)`."""
+def make_scatter(ORDER: int, DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
+    """Order 0, without `points_dot`: `frame_j += sum_i w_i prod_d k(x_id - j_d)`.
+
+    Order 1: `frame_j += sum_i w_i sum_d xdot_id d/dx_id prod_e kappa(x_ie - j_e)`.
+    """
     A, B, C = _patch_shape(DIMENSIONS, SUPPORT)
 
     @compiled
-    def scatter_values(points, weights, table, frame, plane, row, inner, outer, limits, chosen):
+    def scatter_all(points, weights, points_dot, table, frame, plane, row, inner, outer, limits, chosen):
         patch, first = np.zeros((A, B, C), frame.dtype), np.zeros(3, np.int64)
         for j in range(points.shape[0] if chosen is None else chosen.shape[0]):
             i = j if chosen is None else chosen[j]
             point = point_at(points, i, DIMENSIONS)
-            amount = (frame.dtype.type(1),) if weights is None else (weights[i],)
+            weight = frame.dtype.type(1) if weights is None else weights[i]
+            if ORDER == 0:
+                amounts = (weight,)
+            else:
+                amounts = scaled(point_at(points_dot, i, DIMENSIONS), weight)
             inside, index, u = locate(point, inner, plane, row, SUPPORT)
             if inside:
-                scatter(frame, index, plane, row, u, table, amount, SUPPORT, DEGREE, 0)
+                scatter(frame, index, plane, row, u, table, amounts, SUPPORT, DEGREE, ORDER)
             elif touches(point, outer):
                 patch[:] = 0
                 find_first(point, SUPPORT, first)
-                scatter(patch, 0, B * C, C, u, table, amount, SUPPORT, DEGREE, 0)
+                scatter(patch, 0, B * C, C, u, table, amounts, SUPPORT, DEGREE, ORDER)
                 add_patch(patch, frame, plane, row, first, limits)
 
-    return scatter_values
+    return scatter_all
 
 
-def make_scatter_tangents(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
-    """`frame_j += sum_i w_i sum_d xdot_id d/dx_id prod_e kappa(x_ie - j_e)`."""
+def make_gather(ORDER: int, IS_ALONG: bool, DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
+    """Write `w_i sum_j frame_j D prod_d kappa(x_id - j_d)` to `found` (N, ...), with the derivatives `D` of the order.
+
+    These are the value, the gradient, or the upper triangle of the Hessian; or the product of the Hessian with
+    `points_dot`, if it is asked for along that.
+    """
     A, B, C = _patch_shape(DIMENSIONS, SUPPORT)
 
     @compiled
-    def scatter_tangents(points, weights, points_dot, table, frame, plane, row, inner, outer, limits, chosen):
-        patch, first = np.zeros((A, B, C), frame.dtype), np.zeros(3, np.int64)
-        for j in range(points.shape[0] if chosen is None else chosen.shape[0]):
-            i = j if chosen is None else chosen[j]
-            point = point_at(points, i, DIMENSIONS)
-            amounts = point_at(points_dot, i, DIMENSIONS)
-            if weights is not None:
-                amounts = scaled(amounts, weights[i])
-            inside, index, u = locate(point, inner, plane, row, SUPPORT)
-            if inside:
-                scatter(frame, index, plane, row, u, table, amounts, SUPPORT, DEGREE, 1)
-            elif touches(point, outer):
-                patch[:] = 0
-                find_first(point, SUPPORT, first)
-                scatter(patch, 0, B * C, C, u, table, amounts, SUPPORT, DEGREE, 1)
-                add_patch(patch, frame, plane, row, first, limits)
-
-    return scatter_tangents
-
-
-def make_gather_values(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
-    """`values_i = sum_j frame_j prod_d k(x_id - j_d)`: the derivative with respect to the weights."""
-    A, B, C = _patch_shape(DIMENSIONS, SUPPORT)
-
-    @compiled
-    def gather_values(points, table, frame, values, plane, row, inner, outer, limits, begin, end):
+    def gather_all(points, weights, points_dot, table, frame, found, plane, row, inner, outer, limits, begin, end):
         patch, first = np.zeros((A, B, C), frame.dtype), np.zeros(3, np.int64)
         for i in range(begin, end):
             point = point_at(points, i, DIMENSIONS)
             inside, index, u = locate(point, inner, plane, row, SUPPORT)
             if inside:
-                values[i] = gather(frame, index, plane, row, u, table, SUPPORT, DEGREE, 0)[0]
+                derivatives = gather(frame, index, plane, row, u, table, SUPPORT, DEGREE, ORDER)
             elif touches(point, outer):
                 find_first(point, SUPPORT, first)
                 read_patch(patch, frame, plane, row, first, limits)
-                values[i] = gather(patch, 0, B * C, C, u, table, SUPPORT, DEGREE, 0)[0]
+                derivatives = gather(patch, 0, B * C, C, u, table, SUPPORT, DEGREE, ORDER)
             else:
-                values[i] = 0
-
-    return gather_values
-
-
-def make_gather_gradients(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
-    """`gradients_id = w_i sum_j frame_j d/dx_id prod_e kappa(x_ie - j_e)`."""
-    A, B, C = _patch_shape(DIMENSIONS, SUPPORT)
-
-    @compiled
-    def gather_gradients(points, weights, table, frame, gradients, plane, row, inner, outer, limits, begin, end):
-        patch, first = np.zeros((A, B, C), frame.dtype), np.zeros(3, np.int64)
-        for i in range(begin, end):
-            point = point_at(points, i, DIMENSIONS)
-            inside, index, u = locate(point, inner, plane, row, SUPPORT)
-            if inside:
-                gradient = gather(frame, index, plane, row, u, table, SUPPORT, DEGREE, 1)
-            elif touches(point, outer):
-                find_first(point, SUPPORT, first)
-                read_patch(patch, frame, plane, row, first, limits)
-                gradient = gather(patch, 0, B * C, C, u, table, SUPPORT, DEGREE, 1)
-            else:
-                gradients[i] = 0
+                found[i] = 0
                 continue
-            if weights is not None:
-                gradient = scaled(gradient, weights[i])
-            put_point(gradients, i, gradient)
-
-    return gather_gradients
-
-
-def make_gather_curvatures(DIMENSIONS: int, SUPPORT: int, DEGREE: int) -> Any:
-    """`products_id = w_i sum_j frame_j sum_e xdot_ie d^2/dx_id dx_ie prod_f kappa(x_if - j_f)`."""
-    A, B, C = _patch_shape(DIMENSIONS, SUPPORT)
-
-    @compiled
-    def gather_curvatures(
-        points, weights, points_dot, table, frame, products, plane, row, inner, outer, limits, begin, end
-    ):
-        patch, first = np.zeros((A, B, C), frame.dtype), np.zeros(3, np.int64)
-        for i in range(begin, end):
-            point = point_at(points, i, DIMENSIONS)
-            inside, index, u = locate(point, inner, plane, row, SUPPORT)
-            if inside:
-                curvature = gather(frame, index, plane, row, u, table, SUPPORT, DEGREE, 2)
-            elif touches(point, outer):
-                find_first(point, SUPPORT, first)
-                read_patch(patch, frame, plane, row, first, limits)
-                curvature = gather(patch, 0, B * C, C, u, table, SUPPORT, DEGREE, 2)
+            if IS_ALONG:
+                result = apply_curvature(derivatives, point_at(points_dot, i, DIMENSIONS))
             else:
-                products[i] = 0
-                continue
-            product = apply_curvature(curvature, point_at(points_dot, i, DIMENSIONS))
+                result = derivatives
             if weights is not None:
-                product = scaled(product, weights[i])
-            put_point(products, i, product)
+                result = scaled(result, weights[i])
+            put_point(found, i, result)
 
-    return gather_curvatures
+    return gather_all
 
 
 def _patch_shape(dimensions: int, support: int) -> tuple[int, int, int]:

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import BinningError
-from . import loops_numba as loops
-from .arguments import Array, Frames, NumpyArguments
-from .bins_numba import lane_table, lanes
-from .pairs import Kernel
-from .tables import Table, kernel_table
+from cmaxslam_fbp.errors import BinningError
+from cmaxslam_fbp.fbp import loops_numba as loops
+from cmaxslam_fbp.fbp.arguments import Array, Frames, NumpyArguments
+from cmaxslam_fbp.fbp.bins_numba import lane_table, lanes
+from cmaxslam_fbp.fbp.kernels import Kernel
+from cmaxslam_fbp.fbp.tables import Table, kernel_table
 
 _MAX_BINS = 2**31 - 1
 make_loop: Callable[..., Any] = lru_cache(maxsize=None)(lambda make, *constants: make(*constants))
@@ -82,7 +82,7 @@ class CompiledKernel:
 
 
 class NumbaBackend:
-    """Compiled loops behind the four operations. Nothing is compiled before an operation is first called."""
+    """Compiled loops behind the operations. Nothing is compiled before an operation is first called."""
 
     def __init__(
         self, shape: tuple[int, ...], forward_kernel: Kernel, derivative_kernel: Kernel, threads: int = 1
@@ -128,8 +128,7 @@ class NumbaBackend:
             w = self._arguments.weights(weights, points, x.dtype)
             x_dot = self._arguments.tangents(points_dot, points, x.dtype)
             kappa = self._kernel(is_forward=False, dtype=x.dtype)
-            loop = make_loop(loops.make_scatter_tangents, *kappa.constants)
-            self._scatter(loop, (x, w, x_dot, kappa.coefficients, frame.reshape(-1)), kappa)
+            self._scatter(1, (x, w, x_dot), frame, kappa)
         if weights_dot is not None:
             self._add_values(x, self._arguments.weights(weights_dot, points, x.dtype), frame)
         return frame
@@ -147,18 +146,15 @@ class NumbaBackend:
         """
         x = self._arguments.points(points)
         w = self._arguments.weights(weights, points, x.dtype)
-        h_bar = self._arguments.frame(frame_bar, x.dtype).reshape(-1)
+        h_bar = self._arguments.frame(frame_bar, x.dtype)
         out_points, out_weights = (None, None) if out is None else out
         points_bar = self._arguments.output(out_points, x.shape, x.dtype)
-        kappa = self._kernel(is_forward=False, dtype=x.dtype)
-        loop = make_loop(loops.make_gather_gradients, *kappa.constants)
-        self._gather(loop, (x, w, kappa.coefficients, h_bar, points_bar), kappa)
+        self._gather(1, (x, w, None), h_bar, points_bar, self._kernel(is_forward=False, dtype=x.dtype))
         if not with_weights:
             return points_bar, None
         weights_bar = self._arguments.output(out_weights, (len(x),), x.dtype)
         k = self._kernel(is_forward=True, dtype=x.dtype)
-        loop = make_loop(loops.make_gather_values, *k.constants)
-        self._gather(loop, (x, k.coefficients, h_bar, weights_bar), k)
+        self._gather(0, (x, None, None), h_bar, weights_bar.reshape(-1, 1), k)
         return points_bar, weights_bar
 
     def hvp(
@@ -172,13 +168,22 @@ class NumbaBackend:
         """`w_i sum_j hbar_j sum_e xdot_ie d^2/dx_id dx_ie prod_f kappa(x_if - j_f)`."""
         x = self._arguments.points(points)
         w = self._arguments.weights(weights, points, x.dtype)
-        h_bar = self._arguments.frame(frame_bar, x.dtype).reshape(-1)
+        h_bar = self._arguments.frame(frame_bar, x.dtype)
         x_dot = self._arguments.tangents(points_dot, points, x.dtype)
         products = self._arguments.output(out, x.shape, x.dtype)
-        kappa = self._kernel(is_forward=False, dtype=x.dtype)
-        loop = make_loop(loops.make_gather_curvatures, *kappa.constants)
-        self._gather(loop, (x, w, x_dot, kappa.coefficients, h_bar, products), kappa)
+        self._gather(2, (x, w, x_dot), h_bar, products, self._kernel(is_forward=False, dtype=x.dtype))
         return products
+
+    def curvatures(
+        self, points: npt.ArrayLike, weights: npt.ArrayLike | None, frame_bar: npt.ArrayLike, out: Array | None
+    ) -> Array:
+        """`w_i sum_j hbar_j d^2/dx_id dx_ie prod_f kappa(x_if - j_f)` for all `d <= e`."""
+        x = self._arguments.points(points)
+        w = self._arguments.weights(weights, points, x.dtype)
+        h_bar = self._arguments.frame(frame_bar, x.dtype)
+        curvatures = self._arguments.output(out, (len(x), x.shape[1] * (x.shape[1] + 1) // 2), x.dtype)
+        self._gather(2, (x, w, None), h_bar, curvatures, self._kernel(is_forward=False, dtype=x.dtype))
+        return curvatures
 
     def _kernel(self, *, is_forward: bool, dtype: np.dtype[Any]) -> CompiledKernel:
         key = (is_forward, dtype)
@@ -191,8 +196,7 @@ class NumbaBackend:
         """Add the binned values to the frame: the rect kernel has a loop of its own."""
         k = self._kernel(is_forward=True, dtype=points.dtype)
         if k.table.support > 1:
-            loop = make_loop(loops.make_scatter_values, *k.constants)
-            self._scatter(loop, (points, weights, k.coefficients, frame.reshape(-1)), k)
+            self._scatter(0, (points, weights, None), frame, k)
             return
         nearest = make_loop(loops.make_scatter_nearest, len(self.shape))
         flat = frame.reshape(-1)
@@ -203,20 +207,28 @@ class NumbaBackend:
             ]
         )
 
-    def _scatter(self, loop: Any, arguments: tuple[Any, ...], kernel: CompiledKernel) -> None:
+    def _scatter(self, order: int, events: tuple[Array | None, ...], frame: Array, kernel: CompiledKernel) -> None:
+        """Add to the frame what points, weights and tangents give."""
+        loop = make_loop(loops.make_scatter, order, *kernel.constants)
+        arguments = (*events, kernel.coefficients, frame.reshape(-1), self._plane, self._row)
+
         def run(part: Bounds) -> None:
             chosen = None
             if len(kernel.parts) > 1:
                 chosen = make_loop(loops.make_choose_rows)(arguments[0], part.outer[0, 0], part.outer[1, 0])
-            loop(*arguments, self._plane, self._row, part.inner, part.outer, part.limits, chosen)
+            loop(*arguments, part.inner, part.outer, part.limits, chosen)
 
         self._run([(run, (part,)) for part in kernel.parts])
 
-    def _gather(self, loop: Any, arguments: tuple[Any, ...], kernel: CompiledKernel) -> None:
-        bounds, count = kernel.bounds, len(arguments[0])
-        edges = [count * part // self._threads for part in range(self._threads + 1)]
-        shared = (*arguments, self._plane, self._row, bounds.inner, bounds.outer, bounds.limits)
-        self._run([(loop, (*shared, a, b)) for a, b in pairwise(edges)])
+    def _gather(
+        self, order: int, events: tuple[Array | None, ...], frame: Array, found: Array, kernel: CompiledKernel
+    ) -> None:
+        """Write what points, weights and tangents find in the frame."""
+        is_along = events[2] is not None
+        loop, bounds = make_loop(loops.make_gather, order, is_along, *kernel.constants), kernel.bounds
+        edges = [len(found) * part // self._threads for part in range(self._threads + 1)]
+        shared = (*events, kernel.coefficients, frame.reshape(-1), found, self._plane, self._row)
+        self._run([(loop, (*shared, bounds.inner, bounds.outer, bounds.limits, a, b)) for a, b in pairwise(edges)])
 
     def _run(self, calls: list[tuple[Any, tuple[Any, ...]]]) -> None:
         """Run the calls, the first one in this thread."""

@@ -7,7 +7,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .vectors_numba import I64
+from cmaxslam_fbp.fbp.vectors_numba import I64
 
 
 @intrinsic(prefer_literal=True)

@@ -1,6 +1,6 @@
 """Binning and its derivatives in plain NumPy, for any number of dimensions: slow, obvious, the oracle of all tests.
 
-Everything is computed in float64 from the closed forms of `kernels.py`, one neighbouring bin at a time.
+Everything is computed in float64 from the kernels' functions, one neighbouring bin at a time.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray
-
-from .arguments import Frames, NumpyArguments
-from .pairs import Kernel
+from cmaxslam_fbp.fbp.arguments import Frames, NumpyArguments
+from cmaxslam_fbp.fbp.kernels import Kernel
 
 
 class ReferenceBackend:
-    """The oracle: `forward`, `jvp`, `vjp` and `hvp` as the equations say them."""
+    """The oracle: all operations as the equations say them."""
 
     def __init__(self, shape: tuple[int, ...], forward_kernel: Kernel, derivative_kernel: Kernel) -> None:
         self.shape = shape
@@ -97,15 +96,25 @@ class ReferenceBackend:
         out: FloatArray | None,
     ) -> FloatArray:
         """`w_i sum_j hbar_j sum_e xdot_ie d^2/dx_id dx_ie prod_f kappa(x_if - j_f)`."""
+        upper = self.curvatures(points, weights, frame_bar, None)
+        x_dot = self._arguments.tangents(points_dot, points)
+        result = self._arguments.output(out, x_dot.shape, np.float64)
+        matrices = np.empty((*x_dot.shape, x_dot.shape[1]))
+        rows, columns = np.triu_indices(x_dot.shape[1])
+        matrices[:, rows, columns] = matrices[:, columns, rows] = upper
+        return np.einsum("nde,ne->nd", matrices, x_dot, out=result)
+
+    def curvatures(
+        self, points: npt.ArrayLike, weights: npt.ArrayLike | None, frame_bar: npt.ArrayLike, out: FloatArray | None
+    ) -> FloatArray:
+        """`w_i sum_j hbar_j d^2/dx_id dx_ie prod_f kappa(x_if - j_f)` for all `d <= e`."""
         x, w = self._arguments.points(points), self._arguments.weights(weights, points)
-        h_bar, x_dot = self._arguments.frame(frame_bar), self._arguments.tangents(points_dot, points)
-        result = self._arguments.output(out, x.shape, np.float64)
+        h_bar, unit = self._arguments.frame(frame_bar), np.eye(x.shape[1], dtype=int)
+        orders = [(unit[d] + unit[e]).tolist() for d, e in zip(*np.triu_indices(x.shape[1]), strict=True)]
+        result = self._arguments.output(out, (len(x), len(orders)), np.float64)
         result[...] = 0
-        unit = np.eye(x.shape[1], dtype=int)
-        for d in range(x.shape[1]):
-            orders = (unit + unit[d]).tolist()
-            for inside, bins, factors in self._neighbours(x, self.kappa, orders):
-                result[inside, d] += np.sum(factors * x_dot[inside].T, 0) * h_bar[bins]
+        for inside, bins, factors in self._neighbours(x, self.kappa, orders):
+            result[inside] += (factors * h_bar[bins]).T
         if w is not None:
             result *= w[:, None]
         return result
@@ -124,13 +133,15 @@ class ReferenceBackend:
         if kernel.support % 2 == 1:
             whole += x - whole >= 0.5
         first = whole.astype(np.intp) - (kernel.support - 1) // 2
+        # The factor of order n along axis d, kappa^(n)(x_d - j_d), is the same for all offsets along the other axes.
+        highest = max(max(order) for order in orders)
+        factors = [[kernel.function(x - (first + s), n) for n in range(highest + 1)] for s in range(kernel.support)]
         for offset in product(range(kernel.support), repeat=points.shape[1]):
             bins = first + np.array(offset)
             inside = finite & (bins >= 0).all(1) & (bins < self.shape).all(1)
-            u = (x - bins)[inside]
-            # The scale belongs to the whole product; the factor of order n along axis d is kappa^(n)(x_d - j_d).
-            factors = [
-                kernel.scale * np.prod([kernel.function(u[:, d], n) for d, n in enumerate(order)], axis=0)
+            # The scale belongs to the whole product.
+            products = [
+                kernel.scale * np.prod([factors[offset[d]][n][inside, d] for d, n in enumerate(order)], axis=0)
                 for order in orders
             ]
-            yield inside, tuple(bins[inside].T), np.array(factors)
+            yield inside, tuple(bins[inside].T), np.array(products)

@@ -3,7 +3,7 @@
 A point at `x` touches the bins `first .. first + support - 1`, and each of their weights depends only on
 `u`, the position between two break points, `-1/2 <= u < 1/2`. Each such function of `u` is smooth, so one polynomial
 gives it: exactly for the spline kernels, and to the working precision for the others. The polynomials are
-fitted to the closed forms of `kernels.py`, the only place where a kernel is written down.
+fitted to the kernel's function, the only place where it is written down.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ import numpy.typing as npt
 from numpy.polynomial import chebyshev, polynomial
 
 from cmaxslam_fbp.arrays import FloatArray
-
-from .pairs import Kernel
+from cmaxslam_fbp.fbp.kernels import Kernel
 
 _MAX_DEGREE = 48
 _MAX_SPLINE_DEGREE = 5

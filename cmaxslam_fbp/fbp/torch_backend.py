@@ -19,18 +19,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from ..errors import BinningError, MissingExtraError
-from .pairs import Kernel
-from .tables import Table, kernel_table, polynomials
+from cmaxslam_fbp.errors import BinningError
+from cmaxslam_fbp.fbp.kernels import Kernel
+from cmaxslam_fbp.fbp.tables import Table, kernel_table, polynomials
+from cmaxslam_fbp.fbp.torch_module import Tensor, torch
 
-try:
-    import torch
-except ModuleNotFoundError as error:
-    raise MissingExtraError(
-        "the torch backend needs PyTorch: pip install 'cmaxslam-fbp[torch]', or use backend='numba'"
-    ) from error
-
-Tensor = torch.Tensor
 Orders = tuple[tuple[int, ...], ...]
 
 _CPU_CHUNK = 1 << 15  # points at a time: what one neighbouring bin needs stays in the cache
@@ -48,8 +41,7 @@ class FrameKernels:
     def table(self, is_exact: bool, dtype: torch.dtype) -> Table:
         """Return the polynomials of `k` or of `kappa`, as good as the type of number asks for."""
         kernel = self.k if is_exact else self.kappa
-        dimensions = 1 if is_exact else len(self.shape)
-        return kernel_table(kernel, dimensions, is_single_precision=dtype != torch.float64)
+        return kernel_table(kernel, len(self.shape), is_single_precision=dtype != torch.float64)
 
 
 class _Chunk:
@@ -271,7 +263,7 @@ gather: Callable[..., Tensor] = Gather.apply
 
 
 class TorchBackend:
-    """The four operations on tensors; `forward` can be differentiated by autograd, and so can the others."""
+    """The operations on tensors; `forward` can be differentiated by autograd, and so can the others."""
 
     def __init__(self, shape: tuple[int, ...], forward_kernel: Kernel, derivative_kernel: Kernel) -> None:
         self._grid = FrameKernels(shape, forward_kernel, derivative_kernel)
@@ -324,6 +316,12 @@ class TorchBackend:
         curvatures = _gradients(x, self._frame(frame_bar, x), self._grid, _raised(self._value))
         x_dot = self._like(points_dot, x, x.shape, "points_dot")
         return w[..., None] * (curvatures * x_dot[..., None, :]).sum(-1)
+
+    def curvatures(self, points: Tensor, weights: Tensor | None, frame_bar: Tensor, out: None) -> Tensor:
+        """`w_i sum_j hbar_j d^2/dx_id dx_ie prod_f kappa(x_if - j_f)` for all `d <= e`."""
+        x, w = self._points(points, out), self._weights(points, weights)
+        upper = tuple(dict.fromkeys(_raised(_raised(self._value))))
+        return w[..., None] * gather(x, self._frame(frame_bar, x), self._grid, upper, False)
 
     def _points(self, points: Tensor, out: None) -> Tensor:
         dimensions = len(self._grid.shape)

@@ -10,6 +10,7 @@ from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.contrast.finite_differences import FiniteDifferences
 from cmaxslam_fbp.contrast.objective import ContrastObjective, Objective
 from cmaxslam_fbp.contrast.scores import Variance
+from cmaxslam_fbp.fbp.kappa import derivative_kernel
 from cmaxslam_fbp.frontend.motion_models import MotionModel
 from cmaxslam_fbp.frontend.packet_events import PacketEvents
 from cmaxslam_fbp.frontend.warps import Grid, VelocityWarp
@@ -43,7 +44,7 @@ def make_objective(shape: tuple[int, int], config: FrontendConfig) -> ImageObjec
     if config.compute == "torch":
         from cmaxslam_fbp.contrast.torch_objective import TorchObjective
 
-        return TorchObjective(shape, config.score, device=config.device, **settings)
+        return TorchObjective(shape, SCORES[config.score](), device=config.device, **settings)
     return ContrastObjective(shape, SCORES[config.score](), **settings)
 
 
@@ -60,7 +61,8 @@ def with_derivatives(objective: ImageObjective, shape: tuple[int, int], config: 
 
 
 def _needs_differences(config: FrontendConfig) -> bool:
-    return config.kernel == "rect" and config.reconstruction == "none" and config.surrogate is None
+    reconstruction = None if config.reconstruction == "none" else config.reconstruction
+    return derivative_kernel(config.kernel, reconstruction, config.surrogate).highest_derivative == 0
 
 
 class Pyramid:

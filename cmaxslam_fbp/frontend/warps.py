@@ -136,18 +136,19 @@ class VelocityWarp:
         """Return `x`, `y` and `t_ref - t` (N,), for `tensor_points`."""
         return self._events
 
-    def tensor_points(self, w: Any, x: Any, y: Any, dt_s: Any) -> Any:
+    def tensor_points(self, w: Any, *arrays: Any) -> Any:
         """Return the bin coordinates (N, 2), the same bits as `points`, for parameters (P, 1) or (P, N): for autograd.
 
-        `w`, `x`, `y` and `dt_s` are tensors.
+        `w` and the `arrays` are tensors.
         """
-        from cmaxslam_fbp.contrast.torch_objective import torch_module
+        from cmaxslam_fbp.fbp.torch_module import torch
 
         scale_x, offset_x, scale_y, offset_y = self._grid.tolist()
+        x, y, dt_s = arrays
         q1, q2, q3 = self._model.transform((x, y, 1.0), dt_s, w)
         inverse = 1.0 / q3
         rows, columns = q2 * inverse * scale_y + offset_y, q1 * inverse * scale_x + offset_x
-        return torch_module().stack([rows, columns], dim=-1)
+        return torch.stack([rows, columns], dim=-1)
 
 
 _NO_MATRIX: FloatArray = np.empty((0, 0))

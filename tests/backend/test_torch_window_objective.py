@@ -76,3 +76,25 @@ def test_a_device_that_is_not_there_is_one_line(make_window):
     window = make_window()
     with pytest.raises(ConfigError, match=r"device 'warp-drive' cannot be used"):
         on_tensors(window, window.region, "warp-drive")
+
+
+@pytest.mark.parametrize("full_circle", [False, True], ids=["region", "full circle"])
+def test_results_leave_the_device_in_one_place(make_window, delta, full_circle, monkeypatch):
+    """On the meta device any other copy to the host raises, and so does a mixture of devices."""
+    from cmaxslam_fbp.backend import tensor_panoramic_warp, torch_window_objective
+
+    kinds = []
+
+    def watch(tensor):
+        kinds.append(tensor.device.type)
+        return np.zeros(tensor.shape)
+
+    for module in (tensor_panoramic_warp, torch_window_objective):
+        monkeypatch.setattr(module, "to_host", watch)
+    window = make_window(sigma_px=1.0)
+    objective = on_tensors(window, window.full_circle() if full_circle else window.region, "meta")
+    at = np.resize(delta, objective.parameter_count)
+    for call in (objective.value, objective.value_and_gradient, objective.hessian, objective.window_image):
+        kinds.clear()
+        call(at)
+        assert set(kinds) == {"meta"}

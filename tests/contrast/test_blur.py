@@ -152,3 +152,35 @@ def test_blurs_that_do_not_exist_are_refused():
             GaussianBlur(shape, sigma_px, np.float64)
     with pytest.raises(ValueError, match="choose reflect, zero or wrap"):
         GaussianBlur((5, 5), 1.0, np.float64, rows="mirror")
+
+
+@pytest.mark.parametrize("rows", BOUNDARIES)
+@pytest.mark.parametrize("columns", BOUNDARIES)
+@pytest.mark.parametrize("shape", [(12, 15), (3, 30), (30, 2), (1, 12), (7, 1), (1, 1)])
+def test_tensors_are_blurred_like_arrays_and_autograd_gives_the_adjoint(rows, columns, shape):
+    torch = pytest.importorskip("torch")
+    blur = GaussianBlur(shape, 1.3, np.float64, rows=rows, columns=columns)
+    h, g = picture(shape, seed=1), picture(shape, seed=2)
+    tensor = torch.from_numpy(h).requires_grad_()
+    blurred = blur.forward(tensor)
+    np.testing.assert_allclose(blurred.detach(), blur.forward(h), atol=1e-15)
+    (adjoint,) = torch.autograd.grad(blurred, tensor, torch.from_numpy(g))
+    np.testing.assert_allclose(adjoint, blur.adjoint(g), atol=2e-15)
+    single = blur.forward(tensor.detach().float())
+    assert single.dtype == torch.float32
+    np.testing.assert_allclose(single, blur.forward(h), atol=1e-6)
+
+
+def test_tensors_stay_on_their_device_and_must_fit():
+    """On the meta device a copy to the host raises."""
+    torch = pytest.importorskip("torch")
+    blur = GaussianBlur((5, 8), 1.0, np.float32, rows="zero", columns="wrap")
+    image = torch.zeros((5, 8), device="meta", requires_grad=True)
+    for _ in range(2):  # what is kept for the device is there the second time
+        (gradient,) = torch.autograd.grad(blur.forward(image).square().sum(), image)
+        assert gradient.device.type == "meta"
+    assert blur.forward(torch.ones(5, 8)).device.type == "cpu"
+    with pytest.raises(ValueError, match=r"\(8, 5\) does not fit"):
+        blur.forward(torch.ones(8, 5))
+    unchanged = torch.ones(5, 8)
+    assert GaussianBlur((5, 8), 0.0, np.float32).forward(unchanged) is unchanged

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
+from cmaxslam_fbp import choices
 from cmaxslam_fbp.contrast import score_kernels
-from cmaxslam_fbp.contrast.scores import MeanSquare, NegativeBinomial, Variance, hessian_product, score_named
+from cmaxslam_fbp.contrast.scores import MeanSquare, NegativeBinomial, Variance, hessian_product
 
 SCORES = {
     "variance": Variance(),
@@ -188,12 +189,44 @@ def test_a_part_that_is_no_contiguous_array_is_refused(score):
         score.gradient(smooth(), np.empty((9, 6)).T)
 
 
+@pytest.mark.parametrize("make", [counts, smooth])
+def test_a_tensor_has_the_same_score_and_derivatives(score, make):
+    torch = pytest.importorskip("torch")
+    image = make()
+    tensor = torch.from_numpy(image).requires_grad_()
+    value = score.of_tensor(tensor)
+    assert float(value.detach()) == pytest.approx(score.value(image), rel=1e-13)
+    (gradient,) = torch.autograd.grad(value, tensor, create_graph=True)
+    np.testing.assert_allclose(gradient.detach(), score.gradient(image), rtol=1e-12, atol=1e-14)
+    direction = np.random.default_rng(3).normal(size=image.shape)
+    (product,) = torch.autograd.grad((gradient * torch.from_numpy(direction)).sum(), tensor)
+    # Torch's own trigamma function has nine digits.
+    np.testing.assert_allclose(product, hessian_product(score, image, direction), rtol=2e-9, atol=1e-14)
+
+
+def test_a_single_precision_tensor_is_summed_in_double(score):
+    torch = pytest.importorskip("torch")
+    image = smooth(shape=(300, 400)).astype(np.float32)
+    value = score.of_tensor(torch.from_numpy(image))
+    assert value.dtype == torch.float64
+    assert float(value) == pytest.approx(score.value(image), rel=1e-12)
+
+
+def test_the_score_of_a_tensor_stays_on_its_device(score):
+    """On the meta device a copy to the host raises."""
+    torch = pytest.importorskip("torch")
+    image = torch.zeros((6, 9), device="meta", requires_grad=True)
+    (gradient,) = torch.autograd.grad(score.of_tensor(image), image, create_graph=True)
+    (second,) = torch.autograd.grad(gradient.square().sum(), image, allow_unused=True)
+    assert second.device.type == "meta"
+
+
 def test_scores_have_names():
-    assert score_named("variance") == Variance()
-    assert score_named("mean_square", pixels=7) == MeanSquare(pixels=7)
-    assert score_named("negative_binomial") == NegativeBinomial(r=0.3, p=0.8)
+    assert choices.SCORES["variance"]() == Variance()
+    assert choices.SCORES["mean_square"](pixels=7) == MeanSquare(pixels=7)
+    assert choices.SCORES["negative_binomial"]() == NegativeBinomial(r=0.3, p=0.8)
     with pytest.raises(ValueError, match="no score 'contrast'; choose one of variance, mean_square"):
-        score_named("contrast")
+        choices.SCORES["contrast"]
 
 
 @pytest.mark.parametrize(("r", "p"), [(0.0, 0.8), (-1.0, 0.8), (0.3, 0.0), (0.3, 1.0), (float("nan"), 0.8)])

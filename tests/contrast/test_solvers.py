@@ -1,11 +1,16 @@
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
+from cmaxslam_fbp.choices import SOLVERS
 from cmaxslam_fbp.contrast.finite_differences import FiniteDifferences
 from cmaxslam_fbp.contrast.solution import Status
-from cmaxslam_fbp.contrast.solvers import FletcherReeves, Lbfgsb, Newton, TrustNcg, solver_named
+from cmaxslam_fbp.contrast.solvers import FletcherReeves, Lbfgsb, Newton, QuasiNewton, TrustNcg, newton_kernels
 
-NAMES = ["newton", "lbfgsb", "trust_ncg", "fletcher_reeves"]
+NAMES = SOLVERS.names()
 TOP = np.array([0.4, -0.7, 0.2])
 
 
@@ -51,10 +56,10 @@ class Staircase(Hill):
 @pytest.mark.parametrize("start", [np.zeros(3), TOP + np.array([1.5, -1.0, 2.0])], ids=["near", "far"])
 def test_every_solver_finds_the_top(name, start):
     hill = Hill()
-    solver = FletcherReeves(relative_change=1e-8) if name == "fletcher_reeves" else solver_named(name)
+    solver = FletcherReeves(relative_change=1e-8) if name == "fletcher_reeves" else SOLVERS[name]()
     solution = solver.maximise(hill, start)
     assert solution.status is Status.CONVERGED
-    tolerance = {"fletcher_reeves": 0.01, "newton": 0.01}.get(name, 1e-3)
+    tolerance = {"fletcher_reeves": 0.01, "newton": 0.01, "quasi_newton": 0.01}.get(name, 1e-3)
     np.testing.assert_allclose(solution.parameters, TOP, atol=tolerance)
     assert solution.score == pytest.approx(hill.value(solution.evaluated))
     assert 0 < solution.evaluations == hill.evaluations - 1
@@ -86,7 +91,9 @@ def test_on_a_lattice_the_last_digits_of_sums_do_not_matter(unit):
         steps = one.parameters / (lattice * unit)
         np.testing.assert_allclose(steps, np.round(steps), atol=1e-6)
         np.testing.assert_allclose(one.parameters, TOP, atol=0.02)
-    without = [[Newton().maximise(hill(), start, unit=unit).value for hill in (Staircase, Rounded)] for start in starts]
+    without = [
+        [Newton().maximise(hill(), start, unit=unit).parameters for hill in (Staircase, Rounded)] for start in starts
+    ]
     assert any((one != other).any() for one, other in without)
 
 
@@ -186,15 +193,77 @@ class Broken:
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1.0], ids=["nan", "infinite", "constant"])
 def test_a_score_that_says_nothing_is_a_status_not_an_error(name, value):
     start = np.array([0.1, 0.2, 0.3])
-    solution = solver_named(name).maximise(Broken(value), start)
+    solution = SOLVERS[name]().maximise(Broken(value), start)
     np.testing.assert_array_equal(solution.parameters, start)
-    if name in ("newton", "fletcher_reeves") or not np.isfinite(value):
+    if name in ("newton", "quasi_newton", "fletcher_reeves") or not np.isfinite(value):
         assert solution.status is not Status.CONVERGED
 
 
 def test_unknown_solvers_are_refused():
-    with pytest.raises(ValueError, match="newton, lbfgsb, trust_ncg, fletcher_reeves"):
-        solver_named("adam")
+    with pytest.raises(ValueError, match="newton, lbfgsb, trust_ncg, fletcher_reeves, quasi_newton"):
+        SOLVERS["adam"]
+
+
+@pytest.mark.parametrize("solver", [Newton(), QuasiNewton()], ids=["newton", "quasi_newton"])
+def test_a_model_without_curvature_is_a_status(solver):
+    assert solver.maximise(Hill(), np.zeros(3), hessian=np.zeros((3, 3))).status is Status.DEGENERATE
+
+
+def test_a_model_is_made_positive_by_turning_signs_and_raising_what_is_flat():
+    random = np.random.default_rng(0)
+    axes = np.linalg.qr(random.normal(size=(5, 5)))[0]
+    model, inverse, is_usable = newton_kernels.make_positive((axes * [4.0, -2.0, 1.0, 1e-9, -1e-9]) @ axes.T, 1e-3)
+    assert is_usable
+    np.testing.assert_allclose(model, (axes * [4.0, 2.0, 1.0, 4e-3, 4e-3]) @ axes.T, atol=1e-14)
+    np.testing.assert_allclose(inverse @ model, np.eye(5), atol=1e-11)
+    for useless in (np.zeros((3, 3)), np.full((3, 3), np.nan)):
+        assert not newton_kernels.make_positive(useless, 1e-3)[2]
+
+
+@pytest.mark.parametrize("size", [3, 30])
+def test_the_update_explains_the_last_step_and_stays_positive(size):
+    random = np.random.default_rng(1)
+    factor = random.normal(size=(size, size))
+    model, step = factor @ factor.T + np.eye(size), random.normal(size=size)
+    change = 0.7 * model @ step + 0.01 * random.normal(size=size)
+    updated = newton_kernels.updated(model, step, change, 0.2)
+    np.testing.assert_allclose(updated @ step, change, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(updated, updated.T, atol=1e-11)
+    damped = newton_kernels.updated(model, step, -change, 0.2)
+    assert step @ damped @ step == pytest.approx(0.2 * step @ model @ step, rel=1e-9)
+    assert np.linalg.eigvalsh(damped).min() > 0
+
+
+def test_two_threads_leave_the_filters_of_warnings_as_they_were():
+    """The second search begins within the first, and ends after it."""
+    first_is_inside, second_is_inside, first_has_ended = (threading.Event() for _ in range(3))
+
+    class First(Hill):
+        def value_and_gradient(self, x):
+            first_is_inside.set()
+            assert second_is_inside.wait(10)
+            return super().value_and_gradient(x)
+
+    class Second(Hill):
+        def value_and_gradient(self, x):
+            second_is_inside.set()
+            assert first_has_ended.wait(10)
+            return super().value_and_gradient(x)
+
+    def run_first():
+        solution = Lbfgsb().maximise(First(), np.zeros(3))
+        first_has_ended.set()
+        return solution
+
+    def run_second():
+        assert first_is_inside.wait(10)
+        return TrustNcg().maximise(Second(), np.zeros(3))
+
+    before = list(warnings.filters)
+    with ThreadPoolExecutor(2) as pool:
+        solutions = [future.result() for future in (pool.submit(run_first), pool.submit(run_second))]
+    assert warnings.filters == before
+    assert all(solution.status is Status.CONVERGED for solution in solutions)
 
 
 def test_finite_differences_are_exact_for_a_parabola():

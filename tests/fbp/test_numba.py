@@ -62,6 +62,8 @@ def test_all_operations_agree_with_the_reference(case, dtype, cloud):
     curvature = {"rtol": 1e-5, "atol": 2e-3} if dtype == np.float32 else {"rtol": 1e-9, "atol": 1e-9}
     hvp = [b.hvp(c.points, c.weights, c.frame_bar, c.points_dot) for b in (ours, oracle)]
     np.testing.assert_allclose(*hvp, **curvature)
+    curvatures = [b.curvatures(c.points, c.weights, c.frame_bar) for b in (ours, oracle)]
+    np.testing.assert_allclose(*curvatures, **curvature)
     assert all(np.abs(r).max() > 0.01 for r in results[0])
 
 
@@ -75,6 +77,9 @@ def test_no_weights_are_ones(cloud):
         without, with_ones = b.vjp(c.points, None, c.frame_bar), b.vjp(c.points, ones, c.frame_bar)
         np.testing.assert_array_equal(without[0], with_ones[0])
         assert without[1] is None
+        np.testing.assert_array_equal(
+            b.curvatures(c.points, None, c.frame_bar), b.curvatures(c.points, ones, c.frame_bar)
+        )
         asked = b.vjp(c.points, None, c.frame_bar, with_weights=True)[1]
         np.testing.assert_array_equal(asked, with_ones[1])
 
@@ -116,6 +121,7 @@ def test_threads_and_repeats_give_the_same_bits(shape, kernel, cloud):
             b.jvp(c.points, c.weights, c.points_dot, c.weights_dot),
             *b.vjp(c.points, c.weights, c.frame_bar),
             b.hvp(c.points, c.weights, c.frame_bar, c.points_dot),
+            b.curvatures(c.points, c.weights, c.frame_bar),
         ]
         results.append(b"".join(a.tobytes() for a in arrays))
     assert len(set(results)) == 1
@@ -157,12 +163,16 @@ def test_results_go_to_the_arrays_that_are_given(cloud):
     for ours, expected in zip(pair, b.vjp(c.points, c.weights, c.frame_bar), strict=True):
         np.testing.assert_array_equal(ours, expected)
     assert b.hvp(c.points, c.weights, c.frame_bar, c.points_dot, out=points_bar) is points_bar
+    curvatures = np.full((len(c.points), 3), 7.0)
+    assert b.curvatures(c.points, c.weights, c.frame_bar, out=curvatures) is curvatures
+    np.testing.assert_array_equal(curvatures, b.curvatures(c.points, c.weights, c.frame_bar))
 
 
 def test_nothing_of_the_size_of_the_points_is_allocated():
     rng = np.random.default_rng(0)
     points = rng.random((200_000, 2)) * PLANE
     frame_bar, frame, points_bar = rng.random(PLANE), np.empty(PLANE), np.empty_like(points)
+    curvatures = np.empty((len(points), 3))
     b = Binning(PLANE)
     for _ in range(2):  # once to compile
         tracemalloc.start()
@@ -170,6 +180,7 @@ def test_nothing_of_the_size_of_the_points_is_allocated():
         b.jvp(points, None, points, out=frame)
         b.vjp(points, None, frame_bar, out=(points_bar, None))
         b.hvp(points, None, frame_bar, points, out=points_bar)
+        b.curvatures(points, None, frame_bar, out=curvatures)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert peak < 100_000  # bytes, of 3.2 million
@@ -216,8 +227,8 @@ def test_building_blocks_fuse_with_a_loop_of_ones_own(cloud):
     from numba import njit
 
     from cmaxslam_fbp.fbp.bins_numba import gather, locate
+    from cmaxslam_fbp.fbp.kappa import derivative_kernel
     from cmaxslam_fbp.fbp.numba_backend import CompiledKernel
-    from cmaxslam_fbp.fbp.pairs import derivative_kernel
 
     rng = np.random.default_rng(0)
     times, events = rng.uniform(-1, 1, 300), rng.uniform(4, 8, (300, 2))

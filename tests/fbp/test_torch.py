@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from cmaxslam_fbp.errors import BinningError, MissingExtraError
+from cmaxslam_fbp.errors import BinningError
 from cmaxslam_fbp.fbp import Binning
 
 torch = pytest.importorskip("torch")
@@ -57,6 +57,7 @@ def test_operations_agree_with_the_reference(case):
     for tensor, array in zip(ours.vjp(tx, tw, th_bar), oracle.vjp(x, w, h_bar), strict=True):
         close(tensor, array)
     close(ours.hvp(tx, tw, th_bar, tx_dot), oracle.hvp(x, w, h_bar, x_dot), 1e-9)
+    close(ours.curvatures(tx, tw, th_bar), oracle.curvatures(x, w, h_bar), 1e-9)
     assert ours.count_ignored(tx) == 2
 
 
@@ -170,11 +171,54 @@ def test_tensors_that_do_not_fit_are_refused(call, words):
         call(Binning((6, 7), backend="torch"))
 
 
-def test_without_torch_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "cmaxslam_fbp.fbp.torch_backend", raising=False)
-    with pytest.raises(MissingExtraError, match=r"pip install 'cmaxslam-fbp\[torch\]'"):
-        Binning((6, 7), backend="torch")
+def test_no_operation_mixes_devices_or_copies_to_the_host(case):
+    """On the meta device either raises."""
+    ours, _, _, arguments = case
+    x, w, x_dot, w_dot, h_bar = (tensor.to("meta") for tensor in arguments)
+    x, w = x.requires_grad_(), w.requires_grad_()
+    for result in (
+        ours(x, w),
+        ours.jvp(x, w, x_dot, w_dot),
+        *ours.vjp(x, w, h_bar),
+        ours.hvp(x, w, h_bar, x_dot),
+        ours.curvatures(x, w, h_bar),
+    ):
+        assert result.device.type == "meta"
+        for gradient, like in zip(torch.autograd.grad(result.sum(), (x, w), allow_unused=True), (x, w), strict=True):
+            assert gradient is None or (gradient.device.type, gradient.shape) == ("meta", like.shape)
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        ours.count_ignored(x)  # a number for people: it has to come to the host
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")  # from inside Torch
+def test_derivatives_of_derivatives_stay_on_the_device():
+    ours = Binning((11, 14), backend="torch")
+    x, w = torch.zeros((50, 2), device="meta", requires_grad=True), torch.zeros(50, device="meta", requires_grad=True)
+    first = torch.autograd.grad(ours(x, w).square().sum(), (x, w), create_graph=True)
+    second = torch.autograd.grad(sum(part.square().sum() for part in first), (x, w), create_graph=True)
+    third = torch.autograd.grad(sum(part.square().sum() for part in second), (x, w))
+    frame, frame_dot = torch.func.jvp(torch.func.vmap(ours), (x[None], w[None]), (x[None], w[None]))
+    for tensor in (*first, *second, *third, frame, frame_dot):
+        assert tensor.device.type == "meta"
+
+
+def test_cotangents_from_the_host_are_brought_to_the_device_of_the_points():
+    points = torch.zeros(3, 2, device="meta")
+    assert Binning((6, 7), backend="torch").vjp(points, None, torch.ones(6, 7))[0].device.type == "meta"
+
+
+def run_python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_without_torch_the_error_says_what_to_install():
+    code = (
+        "import sys; sys.modules['torch'] = None; from cmaxslam_fbp.fbp import Binning\n"
+        "from cmaxslam_fbp.errors import MissingExtraError\n"
+        "try: Binning((6, 7), backend='torch')\n"
+        "except MissingExtraError as error: print(error)"
+    )
+    assert "pip install 'cmaxslam-fbp[torch]'" in run_python(code)
 
 
 def test_tensor_backend_does_not_load_numba():
@@ -182,4 +226,4 @@ def test_tensor_backend_does_not_load_numba():
         "import sys, torch; from cmaxslam_fbp.fbp import Binning; "
         "Binning((5, 5), backend='torch')(torch.ones(3, 2)); print('numba' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+    assert run_python(code) == "False\n"

@@ -1,4 +1,4 @@
-"""Compiled algebra of small symmetric matrices: what Newton's method does between two evaluations.
+"""Compiled algebra of small symmetric matrices: what Newton's method and its kin do between two evaluations.
 
 NumPy's own functions take tens of microseconds for it, as long as a value of the score.
 """

@@ -9,6 +9,7 @@ import numpy as np
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast.objective import Objective
 from cmaxslam_fbp.contrast.solution import Solution, Status
+from cmaxslam_fbp.contrast.solvers import newton_kernels as kernels
 
 _MIN_EIGENVALUE = 1e-3  # of the model, as a part of the largest: flatter directions count as that steep
 _DAMPING = 0.2  # least part of the model's curvature that an update may leave along a step
@@ -20,9 +21,9 @@ _LAST_STEPS = 4  # tolerances: the longest step that ends the search where it is
 class QuasiNewton:
     """Follows `x <- x + B^-1 g`, with a damped BFGS estimate `B` of minus the Hessian.
 
-    `B` starts from a model of the second derivatives, which may be rough: the one given, or the objective's own. Its
-    eigenvalues are raised to a thousandth of the largest one. A step is taken if the score has grown, or if it has
-    flattened the slope: the synthesized gradient is smoother than the score itself.
+    `B` starts from a model of the second derivatives, which may be rough: the one given, or the objective's own, with
+    the sign of its positive eigenvalues turned. A step is taken if the score has grown, or if it has flattened the
+    slope: the synthesized gradient is smoother than the score itself.
 
     A step below the tolerance ends the search. It is still added, without an evaluation: what remains after it is a
     small part of it.
@@ -51,13 +52,12 @@ class QuasiNewton:
         evaluations_before, hessians_before = objective.evaluations, objective.hessians
         x = np.array(start, np.float64)
         score, gradient = objective.value_and_gradient(x)
-        model = objective.hessian(x) if hessian is None else hessian
-        is_degenerate = not (np.isfinite(score) and np.isfinite(gradient).all() and np.isfinite(model).all())
-        is_degenerate = is_degenerate or not (gradient.any() or model.any())
-        status = Status.DEGENERATE if is_degenerate else Status.ITERATION_LIMIT
-        B = np.zeros_like(model) if is_degenerate else _positive(-self.model_scale * model)
+        model = np.asarray(objective.hessian(x) if hessian is None else hessian, np.float64)
+        B, _, is_usable = kernels.make_positive(-self.model_scale * model, _MIN_EIGENVALUE)
+        is_usable = is_usable and np.isfinite(score + gradient.sum())
+        status = Status.ITERATION_LIMIT if is_usable else Status.DEGENERATE
         last_step = np.zeros_like(x)
-        while not is_degenerate:
+        while is_usable:
             step = np.asarray(np.linalg.solve(B, gradient), np.float64)
             largest = float(np.abs(step).max())
             if largest < self.tolerance_bins * unit:
@@ -70,7 +70,7 @@ class QuasiNewton:
             if not np.isfinite(there + gradient_there.sum()):
                 status = Status.STALLED
                 break
-            B = _updated(B, step, gradient - gradient_there)
+            B = kernels.updated(B, step, gradient - gradient_there, _DAMPING)
             if there > score or abs(float(gradient_there @ step)) < _FLATTER * float(gradient @ step):
                 x, score, gradient = x + step, there, gradient_there
             elif largest < _LAST_STEPS * self.tolerance_bins * unit:
@@ -86,26 +86,3 @@ class QuasiNewton:
             gradient=gradient,
             hessian=-B,
         )
-
-
-def _positive(matrix: FloatArray) -> FloatArray:
-    """Return the symmetric matrix with its eigenvalues raised to a part of the largest; the identity if none is left.
-
-    The largest is that in absolute value.
-    """
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    steepest = float(np.abs(values).max())
-    if steepest == 0:
-        return np.eye(len(matrix))
-    return (vectors * np.maximum(values, _MIN_EIGENVALUE * steepest)) @ vectors.T
-
-
-def _updated(B: FloatArray, s: FloatArray, y: FloatArray) -> FloatArray:
-    """Return the BFGS update of `B` for `B s = y`, damped (Powell) so that it stays positive."""
-    Bs = B @ s
-    sBs, sy = float(s @ Bs), float(s @ y)
-    if sy < _DAMPING * sBs:
-        theta = (1 - _DAMPING) * sBs / (sBs - sy)
-        y = theta * y + (1 - theta) * Bs
-        sy = float(s @ y)
-    return B - np.outer(Bs, Bs) / sBs + np.outer(y, y) / sy

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
-
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray
@@ -13,7 +10,7 @@ from cmaxslam_fbp.contrast.solution import Solution, Status
 
 
 def minimise_negative(
-    objective: Objective, start: FloatArray, method: str, options: dict[str, Any], *, with_hessian: bool
+    objective: Objective, start: FloatArray, method: str, options: dict[str, float], *, with_hessian: bool
 ) -> Solution:
     """Run `scipy.optimize.minimize` on minus the score."""
     from scipy.optimize import minimize
@@ -29,8 +26,9 @@ def minimise_negative(
         return -objective.hessian(theta)
 
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        # SciPy says how it ended by its status and, as long as no `disp` is set, by no warning; what NumPy would say of
+        # a score that is not finite is silenced for this thread alone, which filters of warnings could not be.
+        with np.errstate(all="ignore"):
             result = minimize(
                 negative,
                 start,

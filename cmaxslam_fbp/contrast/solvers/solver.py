@@ -8,8 +8,6 @@ from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast.objective import Objective
 from cmaxslam_fbp.contrast.solution import Solution
 
-SolverName = str
-
 
 class Solver(Protocol):
     """Maximises a score. It never raises: what goes wrong is in the solution's status."""
