@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Image = TypeVar("Image", npt.NDArray[np.float32], npt.NDArray[np.float64])
 AnyImage = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 
+_MEAN_LATTICE = 2.0**-10  # squares of counts less a number on it are exact
 _TABLE_SIZE = 1024  # counts of a histogram that are looked up; larger ones are computed
 
 
@@ -53,15 +54,20 @@ class Score(Protocol):
 
 @dataclass(frozen=True)
 class Variance:
-    """`1/N sum (h - mu)^2` with the mean `mu = 1/N sum h`, over all `N = pixels` of the image (default: its size)."""
+    """`1/N sum (h - mu)^2` with the mean `mu = 1/N sum h`, over all `N = pixels` of the image (default: its size).
+
+    It is computed as `1/N sum (h - c)^2 - (mu - c)^2`, with `c` the mean on a lattice: sums over counts are then exact,
+    and images with the same counts in other places score the same, to the last bit, whatever the order of the sum.
+    """
 
     pixels: int | None = None
 
     def value(self, image: AnyImage) -> float:
         """Return the variance."""
         mean, count = self._mean(image), _count(image, self.pixels)
-        outside = (count - image.size) * mean**2
-        return float((kernels.squares_about(_flat(image), mean) + outside) / count)
+        centre = float(np.rint(mean / _MEAN_LATTICE)) * _MEAN_LATTICE
+        squares = float(kernels.squares_about(_flat(image), centre)) + (count - image.size) * centre**2
+        return squares / count - (mean - centre) ** 2
 
     def gradient(self, image: Image, out: Image | None = None) -> Image:
         """`2/N (h - mu)`."""
@@ -81,7 +87,9 @@ class Variance:
         """Return the variance of a tensor."""
         h, count = image.double(), self.pixels or image.numel()
         mean = h.sum() / count
-        return (((h - mean) ** 2).sum() + (count - h.numel()) * mean**2) / count
+        centre = (mean / _MEAN_LATTICE).round().detach() * _MEAN_LATTICE
+        squares = ((h - centre) ** 2).sum() + (count - h.numel()) * centre**2
+        return squares / count - (mean - centre) ** 2
 
     def _mean(self, image: AnyImage) -> float:
         return float(kernels.total(_flat(image))) / _count(image, self.pixels)

@@ -204,6 +204,21 @@ def test_a_tensor_has_the_same_score_and_derivatives(score, make):
     np.testing.assert_allclose(product, hessian_product(score, image, direction), rtol=2e-9, atol=1e-14)
 
 
+@pytest.mark.parametrize("score", [Variance(), Variance(pixels=100_000), MeanSquare()], ids=str)
+def test_the_same_counts_in_other_places_score_the_same_to_the_last_bit(score):
+    """A solver that asks whether the score has grown must not hear of the order of a sum; nor on another device."""
+    image = np.random.default_rng(0).poisson(0.1, (150, 200)).astype(np.float32)
+    values = {score.value(np.random.default_rng(seed).permuted(image.ravel())) for seed in range(20)}
+    assert len(values) == 1
+    torch = pytest.importorskip("torch")
+    assert float(score.of_tensor(torch.from_numpy(image))) in values
+
+
+def test_a_variance_far_below_the_mean_keeps_its_digits():
+    image = 1000.3 + 1e-3 * np.random.default_rng(0).normal(size=(50, 60))
+    assert Variance().value(image) == pytest.approx(image.var(), rel=1e-7)
+
+
 def test_a_single_precision_tensor_is_summed_in_double(score):
     torch = pytest.importorskip("torch")
     image = smooth(shape=(300, 400)).astype(np.float32)
