@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +11,7 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import TrajectoryError
-from cmaxslam_fbp.geometry.quaternion import to_pyquaternion
 from cmaxslam_fbp.nanoseconds import NS_PER_S, as_nanoseconds
-
-if TYPE_CHECKING:
-    from pyquaternion import Quaternion
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,10 +117,6 @@ class RotationTrajectory:
         """Return `R_wc` at a time or times (spherical linear interpolation)."""
         self._require_covered(t_ns)
         return self._slerp(self._relative(t_ns))
-
-    def quaternion_at(self, t_ns: int) -> Quaternion:
-        """Return `R_wc` at one time as a `pyquaternion.Quaternion`."""
-        return to_pyquaternion(self.rotation_at(t_ns).as_quat())
 
     def angular_velocity_at(self, t_ns: npt.ArrayLike) -> FloatArray:
         """Return the body-frame angular velocity (..., 3) in rad/s: `R(t + dt) = R(t) exp(omega dt)`.

@@ -93,7 +93,7 @@ def test_results_leave_the_device_in_one_place(make_window, delta, full_circle, 
         monkeypatch.setattr(module, "to_host", watch)
     window = make_window(sigma_px=1.0)
     objective = on_tensors(window, window.full_circle() if full_circle else window.region, "meta")
-    at = np.resize(delta, objective.parameter_count)
+    at = np.resize(delta, window.turns().parameter_count)
     for call in (objective.value, objective.value_and_gradient, objective.hessian, objective.window_image):
         kinds.clear()
         call(at)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyquaternion import Quaternion
 from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.errors import TrajectoryError
@@ -118,10 +117,6 @@ def test_quaternions_are_in_the_order_xyzw():
     half = np.sqrt(0.5)
     trajectory = RotationTrajectory(np.array([0, 10]), np.array([[half, 0, 0, half], [half, 0, 0, half]]))
     np.testing.assert_allclose(trajectory.rotation_at(5).apply([0, 1, 0]), [0, 0, 1], atol=1e-15)
-    quaternion = trajectory.quaternion_at(5)
-    assert isinstance(quaternion, Quaternion)
-    assert quaternion.elements == pytest.approx([half, half, 0, 0])
-    np.testing.assert_allclose(quaternion.rotate([0, 1, 0]), [0, 0, 1], atol=1e-15)
 
 
 def test_quaternions_are_normalised():
@@ -141,7 +136,7 @@ def test_results_have_the_shape_of_the_times(shape):
 def test_the_ends_are_covered_and_nothing_beyond():
     trajectory = sampled(10 * MS, 3)
     assert trajectory.covers([-1, 0, 20 * MS, 20 * MS + 1]).tolist() == [False, True, True, False]
-    for ask in (trajectory.rotation_at, trajectory.angular_velocity_at, trajectory.quaternion_at):
+    for ask in (trajectory.rotation_at, trajectory.angular_velocity_at):
         for outside in (-1, 20 * MS + 1):
             with pytest.raises(TrajectoryError, match=r"reach outside the trajectory.*0 to 20000000 ns"):
                 ask(outside)
