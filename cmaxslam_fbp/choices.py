@@ -95,9 +95,9 @@ SOLVERS = Choices(
 MODELS = Choices(
     "motion model",
     {
-        "rotation": "cmaxslam_fbp.frontend.motion_models:Rotation",
+        "rotation": "cmaxslam_fbp.frontend.motion_models:FirstOrderRotation",
         "exact_rotation": "cmaxslam_fbp.frontend.motion_models:ExactRotation",
-        "translation": "cmaxslam_fbp.frontend.motion_models:Translation",
+        "translation": "cmaxslam_fbp.frontend.motion_models:PlaneTranslation",
     },
 )
 FORMATS = Choices(

@@ -18,7 +18,7 @@ from cmaxslam_fbp.contrast.objective import ContrastObjective
 from cmaxslam_fbp.contrast.scores import Variance
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend import VelocityEstimate, VelocityEstimator
-from cmaxslam_fbp.frontend.motion_models import Rotation
+from cmaxslam_fbp.frontend.motion_models import FirstOrderRotation
 from cmaxslam_fbp.frontend.packet_events import PacketLookup
 from cmaxslam_fbp.frontend.warps import Grid, VelocityWarp
 from cmaxslam_fbp.simulation import Simulation, SimulationSettings
@@ -135,7 +135,7 @@ def measure_parts(recording: Recording) -> dict[str, float]:
     packet = list(VelocityEstimator(camera, config).packets([recording.events[: 12 * COUNT]]))[10]
     grid, look_up = Grid.configured(camera, config), PacketLookup(camera)
     objective = ContrastObjective(grid.shape, Variance())
-    objective.use(VelocityWarp(Rotation(), grid, look_up(packet)))
+    objective.use(VelocityWarp(FirstOrderRotation(), grid, look_up(packet)))
     theta, steps = np.array([0.5, -0.4, 0.3]), iter(range(10**9))
 
     def elsewhere() -> npt.NDArray[np.float64]:  # a new place each time: nothing is kept from the last

@@ -39,8 +39,8 @@ class BackendState:
         """How many control rotations stay as they are at the start of a window that is adjusted.
 
         The time before the window depends on `order - 1`. For a cubic spline one less is fixed: with three, an error of
-        the acceleration grows from window to window where events are few, with two it decays, at the price of a small
-        change of the last segment before the window.
+        the acceleration grows from window to window where events are few, with two it decays, and only the last segment
+        before the window changes a little.
         """
         return max(self.require_spline().order - 2, 1)
 

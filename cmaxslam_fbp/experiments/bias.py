@@ -27,7 +27,7 @@ from cmaxslam_fbp.experiments.rows import Row, Values
 from cmaxslam_fbp.experiments.sequences import StudySequence, open_sequence
 from cmaxslam_fbp.experiments.tables import csv_text, markdown_table, number, page
 from cmaxslam_fbp.experiments.workbench import Workbench
-from cmaxslam_fbp.frontend.motion_models import Rotation
+from cmaxslam_fbp.frontend.motion_models import FirstOrderRotation
 from cmaxslam_fbp.frontend.objectives import make_objective
 from cmaxslam_fbp.frontend.packet_events import PacketLookup
 from cmaxslam_fbp.frontend.warps import Grid, VelocityWarp
@@ -89,7 +89,7 @@ def measure_bias(settings: Mapping[str, Any], out: Path) -> Values:
         for method in (plain, {"kernel": settings["kernel"]})
     )
     for objective in (value_of, func):
-        objective.use(VelocityWarp(Rotation(), grid, packet))
+        objective.use(VelocityWarp(FirstOrderRotation(), grid, packet))
     differences = FiniteDifferences(value_of, STEP_RAD_S)
     velocities = velocity_grid(settings["per_axis"])
     finite = np.array([differences.value_and_gradient(w)[1] for w in velocities])

@@ -80,7 +80,7 @@ def axis(b: int) -> Vector:
     return ONE if b == 0 else ZERO, ONE if b == 1 else ZERO, ONE if b == 2 else ZERO
 
 
-class Rotation(MotionModel):
+class FirstOrderRotation(MotionModel):
     """`q = p + dt w x p`: rotation to first order, the paper's model."""
 
     parameters = "wx_rad_s", "wy_rad_s", "wz_rad_s"
@@ -97,7 +97,7 @@ class Rotation(MotionModel):
         return scaled(dt, cross(axis(b), p))
 
 
-class Translation(MotionModel):
+class PlaneTranslation(MotionModel):
     """`q = p + dt w`: a plane at unit depth that the camera looks at squarely."""
 
     parameters = "vx_m_s", "vy_m_s", "vz_m_s"
@@ -132,7 +132,7 @@ def _squared_angle(dt: Any, w: Any) -> Any:
 class ExactRotation(MotionModel):
     """`q = exp(dt [w]x) p`."""
 
-    parameters = Rotation.parameters
+    parameters = FirstOrderRotation.parameters
     kind = "angular"
 
     @staticmethod

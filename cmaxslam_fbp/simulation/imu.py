@@ -8,6 +8,7 @@ import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import SimulationError
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.simulation.motions import Motion
 from cmaxslam_fbp.simulation.translations import Translation
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
@@ -40,7 +41,7 @@ def measure_motion(
     motion: Motion, duration_ns: int, start_ns: int, noise: ImuNoise, seed: int, translation: Translation | None = None
 ) -> ImuSamples:
     """Measure a motion at 1 kHz from its start to its end: body rate, and specific force, which points up at rest."""
-    times_ns = np.arange(0, duration_ns + 1, 1_000_000_000 // RATE_HZ, dtype=np.int64)
+    times_ns = np.arange(0, duration_ns + 1, NS_PER_S // RATE_HZ, dtype=np.int64)
     times_s = times_ns * 1e-9
     rotations = motion.rotations(times_s)
     force = -np.einsum("kji,j->ki", rotations, GRAVITY_M_S2)

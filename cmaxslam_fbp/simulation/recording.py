@@ -13,6 +13,7 @@ from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.simulation.foreground import Foreground, make_foreground
 from cmaxslam_fbp.simulation.imu import measure_motion
 from cmaxslam_fbp.simulation.motions import Motion
@@ -171,7 +172,7 @@ class SimulatedRecording(ABC):
 
 def ground_truth_times_ns(duration_ns: int, rate_hz: int = 200) -> npt.NDArray[np.int64]:
     """Return the times since the start at which poses are given: every `1 / rate_hz`, and the end itself."""
-    step_ns = 1_000_000_000 // rate_hz
+    step_ns = NS_PER_S // rate_hz
     times = np.arange(0, duration_ns + 1, step_ns, dtype=np.int64)
     if times[-1] != duration_ns:
         times = np.append(times, np.int64(duration_ns))

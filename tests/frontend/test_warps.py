@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation as Turn
 
-from cmaxslam_fbp.frontend.motion_models import ExactRotation, Rotation, Translation
+from cmaxslam_fbp.frontend.motion_models import ExactRotation, PlaneTranslation, Rotation
 from cmaxslam_fbp.frontend.packet_events import PacketEvents
 from cmaxslam_fbp.frontend.warps import CAMERA_SIGN, Grid, VelocityWarp
 from cmaxslam_fbp.geometry.camera import davis240c
@@ -14,7 +14,7 @@ W = np.array([1.5, -2.5, 4.0])
 EQUATIONS = {
     Rotation: lambda p, dt, w: p + dt * np.cross(w, p),
     ExactRotation: lambda p, dt, w: Turn.from_rotvec(dt * w).apply(p),
-    Translation: lambda p, dt, w: p + dt * w,
+    PlaneTranslation: lambda p, dt, w: p + dt * w,
 }
 
 
@@ -65,7 +65,7 @@ def test_a_moving_camera_sees_a_plane_at_unit_depth_aligned_by_minus_its_velocit
     velocity = np.array([0.5, -0.3, 0.8])
     world = np.random.default_rng(4).uniform([-0.4, -0.4, 1], [0.4, 0.4, 1], (50, 3))
     dt = np.linspace(-0.02, 0.02, 50)
-    points = points_of(Translation, *seen_from(world - velocity * dt[:, None], dt), CAMERA_SIGN * velocity)
+    points = points_of(PlaneTranslation, *seen_from(world - velocity * dt[:, None], dt), CAMERA_SIGN * velocity)
     np.testing.assert_allclose(points[:, ::-1], world[:, :2], atol=3e-4)  # the model is exact to first order
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from cmaxslam_fbp.errors import OutputError
 from cmaxslam_fbp.frontend import EstimateStatus, VelocityEstimate
-from cmaxslam_fbp.frontend.motion_models import Rotation, Translation
+from cmaxslam_fbp.frontend.motion_models import PlaneTranslation
 from cmaxslam_fbp.io.velocity_file import write_velocities
 
 
@@ -41,7 +41,7 @@ def test_the_table_keeps_times_to_the_nanosecond(tmp_path):
 
 
 def test_the_columns_are_the_parameters_of_the_motion_model(tmp_path):
-    write_velocities(tmp_path / "v.csv", [], Translation.parameters)
+    write_velocities(tmp_path / "v.csv", [], PlaneTranslation.parameters)
     assert (tmp_path / "v.csv").read_text().startswith("t_s,vx_m_s,vy_m_s,vz_m_s,")
     two = replace(estimate(0, [1, 2]), covariance=np.diag([4.0, 9.0]))
     write_velocities(tmp_path / "v.csv", [two], ("zoom_per_s", "roll_rad_s"))
