@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation as Turn
 
-from cmaxslam_fbp.frontend.motion_models import ExactRotation, PlaneTranslation, Rotation
+from cmaxslam_fbp.frontend.motion_models import ExactRotation, FirstOrderRotation, PlaneTranslation
 from cmaxslam_fbp.frontend.packet_events import PacketEvents
 from cmaxslam_fbp.frontend.warps import CAMERA_SIGN, Grid, VelocityWarp
 from cmaxslam_fbp.geometry.camera import davis240c
@@ -12,7 +12,7 @@ W = np.array([1.5, -2.5, 4.0])
 
 # The models written out in float64, for points (N, 3) and times (N, 1).
 EQUATIONS = {
-    Rotation: lambda p, dt, w: p + dt * np.cross(w, p),
+    FirstOrderRotation: lambda p, dt, w: p + dt * np.cross(w, p),
     ExactRotation: lambda p, dt, w: Turn.from_rotvec(dt * w).apply(p),
     PlaneTranslation: lambda p, dt, w: p + dt * w,
 }

@@ -7,7 +7,7 @@ import pytest
 
 from cmaxslam_fbp.errors import OutputError
 from cmaxslam_fbp.frontend import EstimateStatus, VelocityEstimate
-from cmaxslam_fbp.frontend.motion_models import PlaneTranslation
+from cmaxslam_fbp.frontend.motion_models import FirstOrderRotation, PlaneTranslation
 from cmaxslam_fbp.io.velocity_file import write_velocities
 
 
@@ -29,7 +29,7 @@ def estimate(t_ns, velocity):
 def test_the_table_keeps_times_to_the_nanosecond(tmp_path):
     path = tmp_path / "new" / "velocity.csv"
     estimates = [estimate(1_468_941_032_229_417_001, [1, -2, 3e-5]), estimate(-5, [0, 0, 0])]
-    write_velocities(path, estimates, Rotation.parameters)
+    write_velocities(path, estimates, FirstOrderRotation.parameters)
     rows = list(csv.DictReader(path.read_text().splitlines()))
     assert rows[0]["t_s"] == "1468941032.229417001"
     assert rows[1]["t_s"] == "-0.000000005"
@@ -52,4 +52,4 @@ def test_the_columns_are_the_parameters_of_the_motion_model(tmp_path):
 def test_a_folder_that_cannot_be_is_one_line(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot write"):
-        write_velocities(tmp_path / "file" / "velocity.csv", [], Rotation.parameters)
+        write_velocities(tmp_path / "file" / "velocity.csv", [], FirstOrderRotation.parameters)
