@@ -44,9 +44,9 @@ def track(recording, end_s=0.8, **settings):
 
 
 def test_what_counts_as_a_loss_is_configured(recording):
-    """No window turns by as little as a hundred-thousandth of a degree, once there is a usual match to compare with."""
+    """No window turns by as little as a thousandth of a degree, once there is a usual match to compare with."""
     assert {r.tracking for r in track(recording, 1.3).state.reports.values()} == {Tracking.ADJUSTED}
-    strict = track(recording, 1.3, lost_step_deg=1e-5, bootstrap_s=0)
+    strict = track(recording, 1.3, lost_step_deg=1e-3, bootstrap_s=0)
     assert Tracking.LOST in {r.tracking for r in strict.state.reports.values()}
 
 
