@@ -57,7 +57,9 @@ class EdgePassages:
         self._states = np.zeros(pixels, np.uint8)
         self._bits = int(16 * pixels).bit_length()
         self._known: IntArray = np.empty(0, np.int64)
+        self._new: list[IntArray] = []
         self._base_ns = 0
+        self._passed_ns = _LONG_AGO_NS
         self._last: Events | None = None
 
     def add(self, events: Events) -> Events:
@@ -76,7 +78,7 @@ class EdgePassages:
             before = _single(events[:1])
             self._base_ns = start_ns - self._longest_ns
         elif end_ns - self._base_ns >= reach_ns:
-            before = self._pass_on(np.empty(0, np.int64), None)
+            before = self._pass_on(None)
             self._base_ns = start_ns - self._longest_ns
         self._last = _single(events[-1:])
         keys = np.empty(len(events), np.int64)
@@ -84,16 +86,21 @@ class EdgePassages:
             events.t_ns, events.x, events.y, events.p, self._width, self._longest_ns,
             self._base_ns, self._bits, self._times_ns, self._states, keys,
         )  # fmt: skip
-        passages = self._pass_on(keys[:found], end_ns - self._longest_ns)
+        self._new.append(keys[:found])
+        # Rarely: each time all pixels are looked at, and the passages that wait for their order are sorted again.
+        if end_ns - self._passed_ns < self._longest_ns // 2:
+            return before
+        self._passed_ns = end_ns
+        passages = self._pass_on(end_ns - self._longest_ns)
         return Events.concatenate([before, passages]) if len(before) else passages
 
     def finish(self) -> Events:
         """Return the passages that are left, and the last event."""
         if self._last is None:
             return Events.empty()
-        return Events.concatenate([self._pass_on(np.empty(0, np.int64), None), self._last])
+        return Events.concatenate([self._pass_on(None), self._last])
 
-    def _pass_on(self, keys: IntArray, before_ns: int | None) -> Events:
+    def _pass_on(self, before_ns: int | None) -> Events:
         """Return the passages before a time, or all, in order; runs that began before it have ended."""
         from cmaxslam_fbp.events.passage_kernels import end_runs, read_keys, sort_keys
 
@@ -102,7 +109,8 @@ class EdgePassages:
         count = end_runs(
             limit_ns, self._base_ns, self._bits, self._times_ns, self._states, ended
         )  # fmt: skip
-        unordered = np.concatenate([self._known, keys, ended[:count]])
+        unordered = np.concatenate([self._known, *self._new, ended[:count]])
+        self._new.clear()
         ordered = np.empty_like(unordered)
         sort_keys(unordered, ordered)
         count = len(ordered)
