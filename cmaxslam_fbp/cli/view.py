@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cmaxslam_fbp.cli.options import seconds_option
 from cmaxslam_fbp.cli.report import RunPath
 
 
@@ -15,9 +16,7 @@ def view(
     screenshot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a picture (.png) and open no window; needs no display.")
     ] = None,
-    at: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Time of the camera, from the first event.")
-    ] = None,
+    at: Annotated[float | None, seconds_option("Time of the camera, from the first event.")] = None,
 ) -> None:
     """Show the map as a sphere, the camera and its path in an Open3D window.
 
