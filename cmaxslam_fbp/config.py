@@ -40,7 +40,6 @@ GridSide = Annotated[int, Field(ge=8, le=4096)]
 
 _MOST_KNOTS = 256  # of one window: its adjustment solves for three unknowns per knot at once
 _LARGEST_FILE_BYTES = 1 << 20
-_LONGEST_VALUE = 60  # characters of a wrong value in a message
 
 
 class Section(BaseModel):
