@@ -340,6 +340,8 @@ def _explain(error: ValidationError, names: Sequence[str]) -> str:
     source = f" (in {', '.join(names)})" if names else ""
     if isinstance(problem := first.get("ctx", {}).get("error"), ChoiceError):
         return f"{key}: {problem}{source}"
+    if first["type"] == "value_error":
+        return f"{key}: {problem}{source}"
     if first["type"] != "extra_forbidden":
         return f"{key}: {first['msg']}, not {first['input']!r}{source}"
     known = _keys_beside(place)

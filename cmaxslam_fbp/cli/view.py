@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cmaxslam_fbp.cli.options import seconds_option
-from cmaxslam_fbp.cli.report import RunPath
+from cmaxslam_fbp.cli.report import RunPath, warn
 
 
 def view(
@@ -30,6 +30,8 @@ def view(
     from cmaxslam_fbp.viewer.scene import Scene
 
     files = RunFiles.read(path)
+    for line in files.faults:
+        warn(line)
     picture = np.repeat(draw_graticule(draw_map(files.panorama))[..., None], 3, axis=2)
     scene = Scene(picture, files.trajectory, files.field_of_view())
     if screenshot is None:
