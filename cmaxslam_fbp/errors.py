@@ -1,6 +1,5 @@
 """The errors that a user can cause. Each carries one line: what is wrong, where, and what to do."""
 
-
 _LONGEST_LINE = 300
 
 

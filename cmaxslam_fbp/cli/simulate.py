@@ -72,9 +72,7 @@ def simulate(
     contrast_sigma: Annotated[
         float | None, typer.Option(help="Its spread over the pixels.", rich_help_panel=_SENSOR)
     ] = None,
-    refractory: Annotated[
-        float | None, seconds_option("Blind time of a pixel after an event.", panel=_SENSOR)
-    ] = None,
+    refractory: Annotated[float | None, seconds_option("Blind time of a pixel after an event.", panel=_SENSOR)] = None,
     noise_rate: Annotated[
         float | None, typer.Option(metavar="HZ", help="Background events per pixel.", rich_help_panel=_SENSOR)
     ] = None,

@@ -52,7 +52,9 @@ def report_page(files: RunFiles) -> str:
             "name": escape(files.name),
             "level": level,
             "verdict": escape(words),
-            "warnings": "".join(f"<li>{escape(str(line))}</li>" for line in [*files.run.get("warnings", []), *files.faults]),
+            "warnings": "".join(
+                f"<li>{escape(str(line))}</li>" for line in [*files.run.get("warnings", []), *files.faults]
+            ),
             "tiles": _tiles(files),
             "packet": _packet(files),
             "errors": _errors(files),
@@ -111,7 +113,7 @@ def _map_image(picture: npt.NDArray[np.uint8]) -> str:
         height, width = picture.shape
         if (len(encoded) <= _MOST_PICTURE_BYTES and width <= _MOST_WIDTH) or width <= 512:
             return data_uri(encoded)
-        picture = np.asarray(cv2.resize(picture, (width // 2, max(height // 2, 1)), interpolation=cv2.INTER_AREA), np.uint8)
+        picture = np.asarray(cv2.resize(picture, (width // 2, height // 2), interpolation=cv2.INTER_AREA), np.uint8)
 
 
 def _tiles(files: RunFiles) -> str:
@@ -140,9 +142,10 @@ def _packet(files: RunFiles) -> str:
         f"{figures['speed_deg_s']:.0f}°/s: the variance grows {gain:.1f} times"
     )
     shots = "".join(
-        f'<figure><div><img class="ink" alt="" src="{data_uri(picture)}"></div>'
-        f"<figcaption>{name}</figcaption></figure>"
-        for name, picture in zip(("As they came", "Warped by the frontend's velocity"), files.packet_pictures, strict=True)
+        f'<figure><div><img class="ink" alt="" src="{data_uri(picture)}"></div><figcaption>{name}</figcaption></figure>'
+        for name, picture in zip(
+            ("As they came", "Warped by the frontend's velocity"), files.packet_pictures, strict=True
+        )
     )
     return (
         '<section class="card"><header><h2>One packet of events</h2>'

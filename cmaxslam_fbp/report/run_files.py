@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pydantic import ValidationError
 
 from cmaxslam_fbp.arrays import FloatArray
-from cmaxslam_fbp.errors import OutputError
+from cmaxslam_fbp.errors import CmaxSlamError, OutputError
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
 from cmaxslam_fbp.report.packet_pictures import AFTER, BEFORE
 from cmaxslam_fbp.report.run_values import Metrics, ReportData, RunFigures, Values
@@ -24,7 +24,7 @@ from cmaxslam_fbp.trajectory import RotationTrajectory
 
 REPORT_DATA = "report_data.json"
 _NEEDED = ("run.json", "trajectory.txt", "panorama.npy")
-_WIDEST = 16384  # pixels of a map
+_SIDES = range(32, 16385)  # pixels of a map
 _LARGEST = 1e15
 
 Columns = dict[str, Any]  # arrays of numbers (N,) or lists of N texts, by name
@@ -94,7 +94,7 @@ class RunFiles:
             path=path,
             run=_read(path / "run.json", _read_json(RunFigures)),
             metrics=optional("metrics.json", _read_json(Metrics)),
-            trajectory=read_trajectory(path / "trajectory.txt"),
+            trajectory=_read(path / "trajectory.txt", read_trajectory),
             panorama=_read(path / "panorama.npy", _read_map),
             velocities=optional("angular_velocity.csv", _read_velocities) or {},
             windows=optional("windows.csv", _read_windows) or {},
@@ -143,6 +143,8 @@ def _read(path: Path, read: Callable[[Path], Part]) -> Part:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             return read(path)
+    except CmaxSlamError:
+        raise
     except Exception as error:
         raise OutputError(f"{path} is damaged: {_words(error)}; run it again, or take a copy") from error
 
@@ -166,7 +168,7 @@ def _read_json(kind: type[Values]) -> Callable[[Path], dict[str, Any]]:
 
 def _read_map(path: Path) -> npt.NDArray[np.float32]:
     image = np.lib.format.open_memmap(path, mode="r")  # checks the size that the header claims, and takes no memory
-    if image.ndim != 2 or image.dtype.kind not in "fiu" or not 2 <= min(image.shape) <= max(image.shape) <= _WIDEST:
+    if image.ndim != 2 or image.dtype.kind not in "fiu" or any(side not in _SIDES for side in image.shape):
         raise ValueError(f"{image.dtype} of shape {image.shape} is no map")
     panorama = np.array(image, np.float32)
     if not (np.isfinite(panorama) & (panorama >= 0)).all():
