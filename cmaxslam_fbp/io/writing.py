@@ -107,7 +107,8 @@ def _files_to_replace(path: Path, overwrite: bool) -> list[Path]:
     others = [item.name for item in inside if item.name not in written or item.is_dir()]
     if others:
         raise OutputError(
-            f"{path} holds more than a recording, for example {', '.join(others[:3])}; choose another name, or move that"
+            f"{path} holds more than a recording: {', '.join(others[:3])}{' ...' * (len(others) > 3)}; "
+            "choose another name, or move that away"
         )
     return inside
 
