@@ -159,9 +159,8 @@ def test_the_dump_names_a_choice_that_a_program_has_added():
 def test_what_is_out_of_bounds_is_told_with_its_bound(assignment, bound):
     with pytest.raises(ConfigError) as caught:
         load_config([], [assignment])
-    key, _, value = assignment.partition("=")
-    assert str(caught.value).startswith(key.split(".")[0])
-    assert key.split(".")[1] in str(caught.value)
+    for name in assignment.partition("=")[0].split("."):
+        assert name in str(caught.value)
     assert bound in str(caught.value)
 
 
@@ -273,23 +272,26 @@ VALUES = st.recursive(
 )
 
 
+def loads_or_explains(names, assignments):
+    try:
+        load_config(names, assignments)
+    except ConfigError as error:
+        message = str(error)
+    else:
+        message = ""
+    assert len(message) < 300
+    assert "\n" not in message
+
+
 @given(st.dictionaries(KEYS, VALUES, max_size=3), st.dictionaries(KEYS, VALUES, max_size=3))
 def test_whatever_a_file_holds_only_a_configuration_or_its_error_comes_out(tmp_path_factory, first, second):
     folder = tmp_path_factory.getbasetemp() / "fuzzed"
     folder.mkdir(exist_ok=True)
     for name, document in (("a.yaml", first), ("b.yaml", second)):
         (folder / name).write_text(yaml.dump(document))
-    try:
-        load_config([str(folder / "a.yaml"), str(folder / "b.yaml")])
-    except ConfigError as error:
-        assert len(str(error)) < 300
-        assert "\n" not in str(error)
+    loads_or_explains([str(folder / "a.yaml"), str(folder / "b.yaml")], [])
 
 
 @given(KEYS.map(str), KEYS.map(str), st.text(max_size=20) | VALUES.map(lambda value: yaml.dump(value)))
 def test_whatever_is_set_only_a_configuration_or_its_error_comes_out(section, key, value):
-    try:
-        load_config([], [f"{section}.{key}={value}"])
-    except ConfigError as error:
-        assert len(str(error)) < 300
-        assert "\n" not in str(error)
+    loads_or_explains([], [f"{section}.{key}={value}"])

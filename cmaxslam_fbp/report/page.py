@@ -30,13 +30,13 @@ _MOST_PICTURE_BYTES = 1_500_000
 _MOST_WIDTH = 4096  # the largest texture that every graphics card takes
 
 
-def write_report(path: Path, warn: Callable[[str], object] | None = None) -> Path:
+def write_report(path: Path, warn: Callable[[str], object] = lambda line: None) -> Path:
     """Make the report of the run in a folder from the files there; return its path.
 
     `warn` gets a line for each file that is damaged and left out.
     """
     files = RunFiles.read(path)
-    for line in files.faults if warn else ():
+    for line in files.faults:
         warn(line)
     return write_file(path / REPORT, report_page(files))
 

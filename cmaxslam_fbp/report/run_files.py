@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pydantic import ValidationError
 
 from cmaxslam_fbp.arrays import FloatArray
-from cmaxslam_fbp.errors import CmaxSlamError, OutputError
+from cmaxslam_fbp.errors import CmaxSlamError, OutputError, short_line
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
 from cmaxslam_fbp.report.packet_pictures import AFTER, BEFORE
 from cmaxslam_fbp.report.run_values import Metrics, ReportData, RunFigures, Values
@@ -86,7 +86,7 @@ class RunFiles:
             try:
                 return _read(path / name, read) if (path / name).is_file() else None
             except OutputError as error:
-                faults.append(f"left out: {error}")
+                faults.append(short_line(f"left out: {error}"))
                 return None
 
         pictures = [optional(name, _read_png) for name in (BEFORE, AFTER)]
