@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,11 @@ ScoreName = Annotated[str, AfterValidator(OneOf(choices.SCORES))]
 SolverName = Annotated[str, AfterValidator(OneOf(choices.SOLVERS))]
 ModelName = Annotated[str, AfterValidator(OneOf(choices.MODELS))]
 ComputeName = Literal["numba", "torch"]
+SensorSide = Annotated[int, Field(ge=1, le=4096)]
+GridSide = Annotated[int, Field(ge=8, le=4096)]
+
+_MOST_KNOTS = 256  # of one window: its adjustment solves for three unknowns per knot at once
+_LARGEST_FILE_BYTES = 1 << 20
 
 
 class Section(BaseModel):
@@ -53,16 +59,16 @@ class RecordingConfig(Section):
     """Topic of the IMU, where a bag has several."""
     calibration: Path | None = None
     """Calibration file to use instead of the recording's own."""
-    sensor_size: tuple[int, int] | None = None
+    sensor_size: tuple[SensorSide, SensorSide] | None = None
     """Width and height in pixels, where the recording does not tell them."""
 
 
 class EventsConfig(Section):
     """Which events of the stream are used, by all stages alike."""
 
-    subsample: Annotated[int, Field(ge=1)] = 1
+    subsample: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     """Keep every n-th event of the stream."""
-    hot_pixel_factor: Annotated[float | None, Field(gt=1)] = None
+    hot_pixel_factor: Annotated[float | None, Field(gt=1, le=1e6)] = None
     """Drop pixels that fire this many times as often as any neighbour (5 is a good value); null keeps all."""
 
 
@@ -73,9 +79,9 @@ class FrontendConfig(Section):
     """Motion: rotation to first order (the paper), exact rotation, or translation of the normalised plane."""
     grid: Literal["normalised", "sensor"] = "normalised"
     """Bins of the normalised plane (the paper), or pixels of the sensor without distortion (CMax-SLAM)."""
-    grid_size: tuple[int, int] = (200, 150)
+    grid_size: tuple[GridSide, GridSide] = (200, 150)
     """Columns and rows of the normalised grid."""
-    grid_step: Annotated[float, Field(gt=0)] = 0.01
+    grid_step: Annotated[float, Field(ge=1e-5, le=1)] = 0.01
     """Width of a bin of the normalised grid, at unit depth."""
     polarity: Literal["ignored", "signed"] = "ignored"
     """Weight of an event: 1, or its sign."""
@@ -91,23 +97,23 @@ class FrontendConfig(Section):
     """Gaussian blur of the image before the score, in bins; 0 for none."""
     solver: SolverName = "newton"
     """Optimiser."""
-    difference_step: Annotated[float, Field(gt=0)] = 0.05
+    difference_step: Annotated[float, Field(ge=1e-6, le=10)] = 0.05
     """Half step of finite differences in rad/s or m/s, where rect has no reconstruction."""
     packets: Literal["count", "rate"] = "rate"
     """Packets one after the other, by their number of events; or around the times of a fixed rate."""
-    events_per_packet: Annotated[int, Field(ge=1)] = 20_000
+    events_per_packet: Annotated[int, Field(ge=1, le=10_000_000)] = 20_000
     """Number of events of a packet."""
-    interval_s: Annotated[float, Field(gt=0)] = 0.01
+    interval_s: Annotated[float, Field(ge=1e-4, le=60)] = 0.01
     """Time between packets at a fixed rate; packets that last ten times as long count as still."""
-    min_packet_s: Annotated[float, Field(ge=0)] = 0.01
+    min_packet_s: Annotated[float, Field(ge=0, le=60)] = 0.01
     """At a fixed rate, packets cover at least this time, with every n-th event where they are too many; 0 for none."""
-    max_packet_s: Annotated[float | None, Field(gt=0)] = 0.03
+    max_packet_s: Annotated[float | None, Field(ge=1e-4, le=600)] = 0.03
     """At a fixed rate, packets are cut to this time, in which the velocity hardly changes; null for no limit."""
-    min_packet_events: Annotated[int, Field(ge=1)] = 3000
+    min_packet_events: Annotated[int, Field(ge=1, le=10_000_000)] = 3000
     """At a fixed rate, packets are not cut to fewer events than these."""
-    still_rate_ev_s: Annotated[float, Field(ge=0)] = 10_000.0
+    still_rate_ev_s: Annotated[float, Field(ge=0, le=1e7)] = 10_000.0
     """Below this rate of events the camera counts as still."""
-    max_speed: Annotated[float, Field(gt=0)] = 30.0
+    max_speed: Annotated[float, Field(ge=1e-6, le=1000)] = 30.0
     """Largest speed that is plausible, in rad/s or m/s."""
     recovery: bool = True
     """Search on coarser grids at the start, and where a packet looks stuck."""
@@ -116,21 +122,15 @@ class FrontendConfig(Section):
     device: str = "cpu"
     """Device of the tensors: cpu, cuda, cuda:1, ..."""
 
-    @model_validator(mode="after")
-    def _check_grid(self) -> FrontendConfig:
-        if min(self.grid_size) < 8:
-            raise ValueError(f"grid_size must be at least 8 x 8 bins, not {self.grid_size[0]} x {self.grid_size[1]}")
-        return self
-
 
 class BackendConfig(Section):
     """The bundle adjustment over the panorama."""
 
-    window_s: Annotated[float, Field(gt=0)] = 0.2
+    window_s: Annotated[float, Field(ge=1e-3, le=60)] = 0.2
     """Length of the sliding window: a multiple of the time between knots."""
-    stride_s: Annotated[float, Field(gt=0)] = 0.1
+    stride_s: Annotated[float, Field(ge=1e-3, le=60)] = 0.1
     """By how much the window moves: a multiple of the time between knots."""
-    knot_s: Annotated[float, Field(gt=0)] = 0.025
+    knot_s: Annotated[float, Field(ge=1e-3, le=60)] = 0.025
     """Time between the knots of the trajectory."""
     spline: Literal["linear", "cubic"] = "cubic"
     """Kind of the trajectory."""
@@ -146,33 +146,33 @@ class BackendConfig(Section):
     """Gaussian blur of the panorama before the score; with the rect kernel the reconstruction smooths enough."""
     solver: SolverName = "quasi_newton"
     """Optimiser; CMax-SLAM's fletcher_reeves does not get far on cubic splines."""
-    tolerance_deg: Annotated[float, Field(gt=0)] = 0.01
+    tolerance_deg: Annotated[float, Field(ge=1e-9, le=10)] = 0.01
     """The quasi-Newton method has converged where its next step turns no control rotation by more."""
-    max_step_deg: Annotated[float, Field(gt=0)] = 2.0
+    max_step_deg: Annotated[float, Field(ge=1e-6, le=180)] = 2.0
     """No control rotation is turned by more in one step."""
-    max_evaluations: Annotated[int, Field(ge=2)] = 30
+    max_evaluations: Annotated[int, Field(ge=2, le=100_000)] = 30
     """Evaluations of score and gradient per window."""
-    prior_events: Annotated[float, Field(ge=0)] = 300.0
+    prior_events: Annotated[float, Field(ge=0, le=1e9)] = 300.0
     """Weight of the frontend's motion between control rotations, as a number of events that speak for it."""
-    passage_s: Annotated[float, Field(ge=0)] = 0.05
+    passage_s: Annotated[float, Field(ge=0, le=4)] = 0.05
     """Take one event per passage of an edge, in the middle of those that it causes within this time; 0 takes all."""
-    passage_events: Annotated[int, Field(ge=1)] = 2
+    passage_events: Annotated[int, Field(ge=1, le=255)] = 2
     """Passages with fewer events are left out: a single event is late, and may be noise."""
-    enough_passages_s: Annotated[float, Field(ge=0)] = 50_000.0
+    enough_passages_s: Annotated[float, Field(ge=0, le=1e9)] = 50_000.0
     """But not in windows where fewer passages per second would be left."""
     map_weight: Literal["region", "whole"] = "region"
     """Where the densities of window and map are compared to weigh the map: on the window's region, or everywhere."""
-    max_visits: Annotated[int, Field(ge=1)] = 200
+    max_visits: Annotated[int, Field(ge=1, le=1_000_000_000)] = 200
     """Pixels that were in the field of view more often (looked up every 0.05 s) are not updated any more."""
-    still_rate_ev_s: Annotated[float, Field(ge=0)] = 10_000.0
+    still_rate_ev_s: Annotated[float, Field(ge=0, le=1e7)] = 10_000.0
     """Below this rate of passages (of events, where all are taken) the camera counts as still: no optimisation."""
-    bootstrap_s: Annotated[float, Field(ge=0)] = 1.0
+    bootstrap_s: Annotated[float, Field(ge=0, le=600)] = 1.0
     """After this time the beginning is adjusted once more, against the map that there is by then. 0 for never."""
     lost_correlation: Annotated[float, Field(ge=0, lt=1)] = 0.5
     """Tracking counts as lost where the match of window and map falls below this part of its usual value."""
-    lost_step_deg: Annotated[float, Field(gt=0)] = 15.0
+    lost_step_deg: Annotated[float, Field(ge=1e-3, le=180)] = 15.0
     """Tracking counts as lost where a window turns by more against the frontend's prediction."""
-    max_refinements: Annotated[int, Field(ge=1)] = 4
+    max_refinements: Annotated[int, Field(ge=1, le=1000)] = 4
     """Passes over the whole recording with --refine, at most."""
     compute: ComputeName = "numba"
     """Compiled loops on the CPU, or tensors on a device."""
@@ -186,6 +186,8 @@ class BackendConfig(Section):
                 raise ValueError(f"{name} must be a multiple of knot_s, {self.knot_s} s")
         if self.stride_s > self.window_s:
             raise ValueError("stride_s must not be larger than window_s")
+        if self.window_s > _MOST_KNOTS * self.knot_s:
+            raise ValueError(f"window_s must be at most {_MOST_KNOTS} times knot_s, {self.knot_s} s")
         if self.kernel == "rect" and self.reconstruction == "none":
             raise ValueError("the rect kernel has no plain derivative: choose a reconstruction")
         return self
@@ -278,12 +280,14 @@ def _read(name: str) -> dict[str, Any]:
     """Read a preset or a file."""
     preset = presets_folder() / f"{name}.yaml"
     path = preset if name in preset_names() else Path(name)
-    if not path.is_file():
+    if not os.path.isfile(path):
         close = difflib.get_close_matches(name, preset_names(), n=1)
         hint = f"did you mean {close[0]}?" if close else f"the presets are {', '.join(preset_names())}"
         raise ConfigError(f"{name} is neither a preset nor a file; {hint}")
     try:
-        text = path.read_text()
+        if path.stat().st_size > _LARGEST_FILE_BYTES:
+            raise ConfigError(f"{path} is too large for a configuration; give a YAML file")
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the configuration {path} cannot be read: {error}") from None
     document = _parse_yaml(text, str(path))
@@ -298,8 +302,14 @@ def _parse_yaml(text: str, source: str) -> Any:
     import yaml
 
     try:
+        # A few lines of aliases can stand for more values than any memory holds.
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
+            raise ConfigError(f"{source} has an alias (*name); write the value out instead")
         return yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except RecursionError:
+        raise ConfigError(f"{source} is nested too deeply for a configuration") from None
+    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError) as error:
+        # What YAML takes for a date, a number or a tag, Python may not: its own errors come through.
         raise ConfigError(f"{source} is not valid YAML: {' '.join(str(error).split())}") from None
 
 
@@ -329,6 +339,8 @@ def _explain(error: ValidationError, names: Sequence[str]) -> str:
     key = ".".join(place)
     source = f" (in {', '.join(names)})" if names else ""
     if isinstance(problem := first.get("ctx", {}).get("error"), ChoiceError):
+        return f"{key}: {problem}{source}"
+    if first["type"] == "value_error":
         return f"{key}: {problem}{source}"
     if first["type"] != "extra_forbidden":
         return f"{key}: {first['msg']}, not {first['input']!r}{source}"

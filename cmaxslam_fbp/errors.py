@@ -1,8 +1,20 @@
 """The errors that a user can cause. Each carries one line: what is wrong, where, and what to do."""
 
+_LONGEST_LINE = 300
+
 
 class CmaxSlamError(Exception):
     """Root of all errors that the command line prints as one line, without a traceback."""
+
+    def __str__(self) -> str:
+        """Return the message on one line that fits a terminal: names and lists in it can be of any length."""
+        return short_line(super().__str__())
+
+
+def short_line(text: str) -> str:
+    """Return a text on one line of fewer than 300 characters; of a longer one the middle is left out."""
+    line = " ".join(text.splitlines())
+    return line if len(line) < _LONGEST_LINE else f"{line[:160]} ... {line[-130:]}"
 
 
 class ConfigError(CmaxSlamError):

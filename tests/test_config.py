@@ -1,5 +1,7 @@
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from cmaxslam_fbp.choices import SCORES
@@ -132,3 +134,164 @@ def test_the_dump_names_a_choice_that_a_program_has_added():
         assert load_config([], ["frontend.score=sharpness"]).frontend.score == "sharpness"
     finally:
         SCORES.remove("sharpness")
+
+
+@pytest.mark.parametrize(
+    ("assignment", "bound"),
+    [
+        ("backend.max_visits=3000000000", "1000000000"),
+        ("backend.passage_s=1e+6", "4"),
+        ("frontend.max_speed=1e+308", "1000"),
+        ("frontend.max_packet_s=1e+300", "600"),
+        ("frontend.still_rate_ev_s=1e+10", "10000000"),
+        ("backend.still_rate_ev_s=1e+10", "10000000"),
+        ("backend.window_s=1e+6", "60"),
+        ("backend.window_s=50", "256 times knot_s"),
+        ("backend.knot_s=1e-6", "0.001"),
+        ("backend.knot_s=1e-10", "0.001"),
+        ("backend.window_s=1e-10", "0.001"),
+        ("backend.stride_s=1e-10", "0.001"),
+        ("frontend.interval_s=1e-12", "0.0001"),
+        ("frontend.grid_size=[7, 100]", "8"),
+        ("recording.sensor_size=[100000, 100]", "4096"),
+    ],
+)
+def test_what_is_out_of_bounds_is_told_with_its_bound(assignment, bound):
+    with pytest.raises(ConfigError) as caught:
+        load_config([], [assignment])
+    for name in assignment.partition("=")[0].split("."):
+        assert name in str(caught.value)
+    assert bound in str(caught.value)
+
+
+def test_every_number_has_a_lower_and_an_upper_bound():
+    def bounded(schema):
+        if schema.get("type") in {"integer", "number"}:
+            return {"minimum", "exclusiveMinimum"} & set(schema) and {"maximum", "exclusiveMaximum"} & set(schema)
+        inner = [*schema.get("anyOf", []), *schema.get("prefixItems", [])]
+        return all(map(bounded, inner))
+
+    for section in Config.model_fields:
+        properties = Config.model_fields[section].annotation.model_json_schema()["properties"]
+        assert [f"{section}.{key}" for key, schema in properties.items() if not bounded(schema)] == []
+
+
+@pytest.mark.parametrize(
+    "assignments",
+    [
+        ["backend.knot_s=0.01"],
+        ["backend.knot_s=0.1"],
+        ["backend.knot_s=5", "backend.window_s=40", "backend.stride_s=20", "frontend.interval_s=2"],
+        ["frontend.min_packet_s=5", "frontend.max_packet_s=30", "frontend.max_speed=0.001", "backend.passage_s=2"],
+        ["frontend.max_speed=100", "frontend.interval_s=0.001", "frontend.grid_size=[1280, 720]"],
+        ["backend.panorama_size=[16384, 8192]", "recording.sensor_size=[1280, 720]"],
+        ["frontend.still_rate_ev_s=0", "frontend.max_packet_s=null", "frontend.events_per_packet=1000000"],
+    ],
+    ids=["fast", "slow", "stars", "star packets", "racing", "megapixels", "no limits"],
+)
+def test_bounds_leave_what_is_sensible(assignments):
+    load_config([], assignments)
+
+
+LAUGHS = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "backend: {knot_s: 2024-13-45}",
+        "backend: {knot_s: 2024-12-24}",
+        "backend: !!python/object/apply:os.system [ls]",
+        "backend: !!int many",
+        "backend: !!float many",
+        "backend: !!bool many",
+        "backend: !!timestamp many",
+        "backend: !!binary \u00e9",
+        "backend: !!omap 3",
+        "backend: !!set {a, b}",
+        "backend: {knot_s: 0x}",
+        "backend: {max_visits: " + "9" * 5000 + "}",
+        "backend: {max_visits: 1:99:99}",
+        "backend: {knot_s: .nan}",
+        "backend: {knot_s: -.inf}",
+        "backend: 3",
+        "backend: [1, 2]",
+        "backend: text",
+        "1: 2",
+        "{backend: {3: 4}}",
+        "{[1]: 2}",
+        "{? {a: b} : 2}",
+        "backend: {knot_s: {deep: 1}}",
+        "[" * 5000,
+        "a: {" * 3000,
+        LAUGHS,
+        "backend: &a {knot_s: *a}",
+        "backend: {<<: 3}",
+        "backend: {panorama_size: {1, 2}}",
+        "frontend: {model: {a: b}}",
+        "frontend: {device: 3}",
+        "recording: {calibration: 3}",
+        "\x00",
+        "\ufeff\ufeff: a",
+        "a: b: c",
+        "--- 1\n--- 2",
+        "backend: {score: " + "x" * 100_000 + "}",
+    ],
+    ids=range(37),
+)
+def test_a_file_that_is_no_configuration_is_one_line(tmp_path, text):
+    (tmp_path / "mine.yaml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config([str(tmp_path / "mine.yaml")])
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_bytes_that_are_no_text_and_files_that_are_too_large_are_refused(tmp_path):
+    for content in (b"\xff\xfe\x00", b"# " + b"x" * 2_000_000):
+        (tmp_path / "mine.yaml").write_bytes(content)
+        with pytest.raises(ConfigError, match=r"mine\.yaml"):
+            load_config([str(tmp_path / "mine.yaml")])
+    for name in ("x" * 300, "\0", "", ".", "/dev/zero"):
+        with pytest.raises(ConfigError):
+            load_config([name])
+
+
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.dates(), st.binary(max_size=4)
+)
+KEYS = st.one_of(
+    st.sampled_from([key for section in Config.model_fields.values() for key in section.annotation.model_fields]),
+    st.sampled_from(list(Config.model_fields)),
+    SCALARS,
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=12,
+)
+
+
+def loads_or_explains(names, assignments):
+    try:
+        load_config(names, assignments)
+    except ConfigError as error:
+        message = str(error)
+    else:
+        message = ""
+    assert len(message) < 300
+    assert "\n" not in message
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=3), st.dictionaries(KEYS, VALUES, max_size=3))
+def test_whatever_a_file_holds_only_a_configuration_or_its_error_comes_out(tmp_path_factory, first, second):
+    folder = tmp_path_factory.getbasetemp() / "fuzzed"
+    folder.mkdir(exist_ok=True)
+    for name, document in (("a.yaml", first), ("b.yaml", second)):
+        (folder / name).write_text(yaml.dump(document))
+    loads_or_explains([str(folder / "a.yaml"), str(folder / "b.yaml")], [])
+
+
+@given(KEYS.map(str), KEYS.map(str), st.text(max_size=20) | VALUES.map(lambda value: yaml.dump(value)))
+def test_whatever_is_set_only_a_configuration_or_its_error_comes_out(section, key, value):
+    loads_or_explains([], [f"{section}.{key}={value}"])

@@ -32,6 +32,7 @@ SEQUENCES = (
 )
 _CHUNK_BYTES = 1 << 18
 _TIMEOUT_S = 30.0
+_BAG_START, _ZIP_START = b"#ROSBAG V2.0\n", b"PK\x03\x04"
 _PARTIAL_CONTENT, _RANGE_NOT_SATISFIABLE, _SERVER_ERRORS = 206, 416, 500
 
 Progress = Callable[[int, int | None], None]  # bytes that are there, bytes in all where that is known
@@ -51,7 +52,8 @@ class _Response(Protocol):
 def fetch(url: str, path: Path, *, tries: int = 5, pause_s: float = 3.0, progress: Progress | None = None) -> bool:
     """Download a file; return False where it was there already.
 
-    Until it is complete it lies in `NAME.part`, from which the next try, or the next run, goes on.
+    Until it is complete it lies in `NAME.part`, from which the next try, or the next run, goes on. It takes the place
+    of a file only when it is whole and begins as its kind does.
     """
     report = progress or (lambda done, total: None)
     part = path.with_name(path.name + ".part")
@@ -61,6 +63,7 @@ def fetch(url: str, path: Path, *, tries: int = 5, pause_s: float = 3.0, progres
     def once() -> None:
         total = _transfer(url, part, report)
         _check_size(url, part, total)
+        _check_kind(url, part, path)
 
     _with_retries(url, once, tries, pause_s)
     part.replace(path)
@@ -158,9 +161,21 @@ def _content_range(response: _Response | urllib.error.HTTPError) -> tuple[int | 
 
 def _check_size(url: str, part: Path, total: int | None) -> None:
     size = part.stat().st_size
-    if total is not None and size != total:
+    if total is None:
+        raise OutputError(f"{url} does not tell its size: whether all of it arrived in {part} cannot be known")
+    if size != total:
         part.unlink()
         raise OutputError(f"{url} has {total} bytes but {size} arrived: they were thrown away, run it again")
+
+
+def _check_kind(url: str, part: Path, path: Path) -> None:
+    """Require that what arrived begins as a bag or a zip does: a server may answer with a page that explains itself."""
+    with part.open("rb") as file:
+        start = file.read(len(_BAG_START))
+    if start.startswith(_ZIP_START) if path.suffix == ".zip" else start == _BAG_START:
+        return
+    part.unlink()
+    raise OutputError(f"{url} answered with something else than a {path.suffix} file; {path} is left as it was")
 
 
 @contextmanager

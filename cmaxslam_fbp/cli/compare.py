@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from cmaxslam_fbp.cli.options import Json
+from cmaxslam_fbp.cli.report import warn
 
 
 def compare(
@@ -26,6 +27,9 @@ def compare(
     from cmaxslam_fbp.report.comparison import comparison_table, figures, read_runs, write_comparison
 
     runs = read_runs(paths)
+    for files in runs.values():
+        for line in files.faults:
+            warn(line)
     folder = None if out is None else create_run_folder(out, overwrite=overwrite)
     if as_json:
         typer.echo(json.dumps(figures(runs), indent=2, allow_nan=False))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cmaxslam_fbp.cli.options import Assignments, ConfigNames, Json, PosesTopic, open_given
+from cmaxslam_fbp.cli.options import Assignments, ConfigNames, Json, PosesTopic, open_given, seconds_option
 
 
 def evaluate(
@@ -21,9 +21,9 @@ def evaluate(
     poses_topic: PosesTopic = None,
     start: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="Compare from here, after the recording's first event or the first pose."),
+        seconds_option("Compare from here, after the recording's first event or the first pose."),
     ] = None,
-    duration: Annotated[float | None, typer.Option(metavar="SECONDS", help="Compare this long.")] = None,
+    duration: Annotated[float | None, seconds_option("Compare this long.")] = None,
     as_json: Json = False,
 ) -> None:
     """Print absolute and relative errors of a trajectory, and those of its angular velocity."""

@@ -87,4 +87,4 @@ def _print(summary: Summary) -> None:
     table.add_row("IMU", f"{summary.imu_samples:,} samples" if summary.imu_samples else "none")
     for number, (name, kind, count) in enumerate(summary.topics):
         table.add_row("" if number else "contents", f"{name}  {kind}  {count:,}")
-    Console(soft_wrap=True).print(table, highlight=False)
+    Console(soft_wrap=True, markup=False).print(table, highlight=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,14 +38,26 @@ Calibration = Annotated[
     Path | None,
     typer.Option("--calib", help="Calibration file instead of the recording's own.", rich_help_panel=_INPUT),
 ]
-Start = Annotated[
-    float | None,
-    typer.Option("--start", metavar="SECONDS", help="Start after the first event.", rich_help_panel=_INPUT),
-]
-Duration = Annotated[
-    float | None,
-    typer.Option("--duration", metavar="SECONDS", help="Length from the start.", rich_help_panel=_INPUT),
-]
+_LONGEST_S = 1e9  # thirty years, as nanoseconds far from what 64 bits hold
+
+
+def seconds_option(words: str, *flags: str, panel: str | None = None) -> Any:
+    """Return an option whose value is a time in seconds, finite and no longer than any recording."""
+
+    def parse(text: str | float) -> float:
+        try:
+            seconds = float(text)
+        except ValueError:
+            seconds = math.nan
+        if not abs(seconds) <= _LONGEST_S:
+            raise typer.BadParameter(f"{text!r} is not a number of seconds up to {_LONGEST_S:g}")
+        return seconds
+
+    return typer.Option(*flags, parser=parse, metavar="SECONDS", help=words, rich_help_panel=panel)
+
+
+Start = Annotated[float | None, seconds_option("Start after the first event.", "--start", panel=_INPUT)]
+Duration = Annotated[float | None, seconds_option("Length from the start.", "--duration", panel=_INPUT)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars, only results and errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -85,7 +98,7 @@ Device = Annotated[
 
 
 def _parse_size(text: str) -> str:
-    if not re.fullmatch(r"[1-9]\d*x[1-9]\d*", text):
+    if not re.fullmatch(r"[1-9][0-9]{0,8}x[1-9][0-9]{0,8}", text):
         raise typer.BadParameter(f"{text!r} is not of the form WIDTHxHEIGHT, e.g. 640x480")
     return text
 

@@ -25,6 +25,7 @@ from cmaxslam_fbp.cli.options import (
     open_configured,
     recording_flags,
 )
+from cmaxslam_fbp.errors import OutputError
 
 if TYPE_CHECKING:
     from cmaxslam_fbp.pipeline import SlamResult
@@ -53,7 +54,7 @@ def run(
     sensor_size: SensorSizeText = None,
     start: Start = None,
     duration: Duration = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run, and the video.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Estimate the orientation over time and a panoramic map from a recording.
@@ -76,6 +77,8 @@ def run(
     for stage in ("frontend", "backend"):
         flags |= {f"{stage}.compute": compute, f"{stage}.device": device}
     resolved = load_config(config or (), assignments or (), flags)
+    if video is not None and video.exists() and not (overwrite and video.is_file()):
+        raise OutputError(f"{video} exists already; choose another name, or give --overwrite")
     recording = open_configured(path, resolved)
     recording.require_camera()
     folder = create_run_folder(out or default_run_folder(path), overwrite=overwrite)
@@ -131,7 +134,6 @@ def _print(result: SlamResult, folder: Path) -> None:
     table.add_row("peak memory", f"{peak_memory_mb():.0f} MB")
     table.add_row("results", str(folder))
     table.add_row("open", str(folder / "report.html"))
-    console = Console()
-    console.print(table, highlight=False)
+    Console(markup=False).print(table, highlight=False)
     if result.evaluation is not None:
-        console.print(evaluation_table(result.evaluation))
+        Console().print(evaluation_table(result.evaluation))

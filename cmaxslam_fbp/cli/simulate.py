@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from cmaxslam_fbp.cli.convert import BagCompression, Compression, Overwrite
-from cmaxslam_fbp.cli.options import Quiet, RecordingOut
+from cmaxslam_fbp.cli.options import Quiet, RecordingOut, seconds_option
 from cmaxslam_fbp.errors import SimulationError
 
 _MOTION, _SENSOR = "Motion", "Sensor"
@@ -35,7 +35,7 @@ def simulate(
         str, typer.Option(help="shapes, boxes, poster, or an image (equirectangular for a rotation).")
     ] = "boxes",
     camera: Annotated[CameraName, typer.Option(help="Sensor and lens.")] = CameraName.davis240c,
-    duration: Annotated[float | None, typer.Option(metavar="SECONDS", help="Length of the recording.")] = None,
+    duration: Annotated[float | None, seconds_option("Length of the recording.")] = None,
     seed: Annotated[int | None, typer.Option(help="Draws scene, motion and noise.")] = None,
     foreground: Annotated[bool, typer.Option("--foreground", help="A moving object in front of the scene.")] = False,
     motion: Annotated[
@@ -50,9 +50,7 @@ def simulate(
         Path | None,
         typer.Option(help="TUM file or groundtruth.txt to follow (smoothed), in a rotation.", rich_help_panel=_MOTION),
     ] = None,
-    start: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Where in the trajectory to begin.", rich_help_panel=_MOTION)
-    ] = 0.0,
+    start: Annotated[float, seconds_option("Where in the trajectory to begin.", panel=_MOTION)] = 0.0,
     peak_speed: Annotated[
         float | None,
         typer.Option(
@@ -74,10 +72,7 @@ def simulate(
     contrast_sigma: Annotated[
         float | None, typer.Option(help="Its spread over the pixels.", rich_help_panel=_SENSOR)
     ] = None,
-    refractory: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", help="Blind time of a pixel after an event.", rich_help_panel=_SENSOR),
-    ] = None,
+    refractory: Annotated[float | None, seconds_option("Blind time of a pixel after an event.", panel=_SENSOR)] = None,
     noise_rate: Annotated[
         float | None, typer.Option(metavar="HZ", help="Background events per pixel.", rich_help_panel=_SENSOR)
     ] = None,

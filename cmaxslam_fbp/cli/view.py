@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from cmaxslam_fbp.cli.report import RunPath
+from cmaxslam_fbp.cli.options import seconds_option
+from cmaxslam_fbp.cli.report import RunPath, warn
 
 
 def view(
@@ -15,9 +16,7 @@ def view(
     screenshot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a picture (.png) and open no window; needs no display.")
     ] = None,
-    at: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Time of the camera, from the first event.")
-    ] = None,
+    at: Annotated[float | None, seconds_option("Time of the camera, from the first event.")] = None,
 ) -> None:
     """Show the map as a sphere, the camera and its path in an Open3D window.
 
@@ -31,6 +30,8 @@ def view(
     from cmaxslam_fbp.viewer.scene import Scene
 
     files = RunFiles.read(path)
+    for line in files.faults:
+        warn(line)
     picture = np.repeat(draw_graticule(draw_map(files.panorama))[..., None], 3, axis=2)
     scene = Scene(picture, files.trajectory, files.field_of_view())
     if screenshot is None:

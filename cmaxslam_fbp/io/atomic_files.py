@@ -34,15 +34,15 @@ def in_the_making(path: Path, *, make_folder: bool = False, ending: str = "") ->
             f"cannot write {path}: {error.strerror or error}; choose a folder that exists and can be written"
         ) from error
     finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary)
-        else:
-            with suppress(OSError):
+        with suppress(OSError):
+            if temporary.is_dir():
+                shutil.rmtree(temporary)
+            else:
                 temporary.unlink(missing_ok=True)
 
 
 def write_file(path: Path, data: str | bytes, *, make_folder: bool = False) -> Path:
     """Write text or bytes to a file; return its path."""
     with in_the_making(path, make_folder=make_folder) as temporary:
-        temporary.write_bytes(data.encode() if isinstance(data, str) else data)
+        temporary.write_bytes(data.encode(errors="backslashreplace") if isinstance(data, str) else data)
     return path

@@ -59,6 +59,8 @@ class Recording(ABC):
         A folder of this format has this file; empty where it is never a folder.
     sinks : mapping of str to Sink
         What writes this format, by the ending of the path ("" for a folder); nothing where it is only read.
+    folder_files : tuple of str
+        Names of all files in a folder that this format writes: only these are ever replaced.
     size_advice : str
         What to do where the sensor's size is not known.
     """
@@ -67,6 +69,7 @@ class Recording(ABC):
     endings: ClassVar[tuple[str, ...]] = ()
     folder_file: ClassVar[str] = ""
     sinks: ClassVar[Mapping[str, Sink]] = {}
+    folder_files: ClassVar[tuple[str, ...]] = ()
     size_advice: ClassVar[str] = "give it with --sensor-size WIDTHxHEIGHT"
 
     def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:

@@ -80,6 +80,7 @@ class TextRecording(Recording):
     endings: ClassVar[tuple[str, ...]] = (".zip",)
     folder_file: ClassVar[str] = EVENTS
     sinks: ClassVar[Mapping[str, Sink]] = {".zip": write_text_zip, "": write_text_folder}
+    folder_files: ClassVar[tuple[str, ...]] = (EVENTS, CALIBRATION, CALIBRATION_YAML, POSES, IMU)
 
     @classmethod
     def recognises(cls, path: Path) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -66,14 +66,15 @@ def write_recording(
     `compression` is that of a bag's chunks: none, bz2 or lz4. The file appears whole or not at all. Ctrl-C ends the
     writing early: the file then holds the events so far.
     """
-    if path.exists() and not overwrite:
-        raise OutputError(f"{path} exists already; choose another name, or give --overwrite")
     sinks = _sinks()
     if path.suffix not in sinks:
         raise OutputError(f"the ending of {path} names no format that can be written: use {writable_endings()}")
+    if path.name in {"", ".."}:
+        raise OutputError(f"{path} is a place, not the name of a recording; name a new file or folder in it")
     count = 0
     interrupted = False
     with in_the_making(path) as temporary:
+        _files_to_replace(path, overwrite)  # what is in the way is an error now, not after the work
         with sinks[path.suffix](source, temporary, compression) as write:
             try:
                 for events in chunks:
@@ -83,9 +84,33 @@ def write_recording(
                         progress(events)
             except KeyboardInterrupt:
                 interrupted = True
-        if path.is_dir():
-            shutil.rmtree(path)
+        for file in _files_to_replace(path, overwrite):
+            file.unlink()
     return Written(count, interrupted)
+
+
+def _files_to_replace(path: Path, overwrite: bool) -> list[Path]:
+    """Return the files of an earlier recording in the folder that a path names.
+
+    Nothing but a recording of this program is ever replaced: an `OutputError` names what else is in the way.
+    """
+    if not os.path.lexists(path):
+        return []
+    if not overwrite:
+        raise OutputError(f"{path} exists already; choose another name, or give --overwrite")
+    if path.suffix and path.is_file():
+        return []  # it gives way when the new one is moved to its place
+    if path.suffix or not path.is_dir() or path.is_symlink():
+        raise OutputError(f"{path} is not {'a file' if path.suffix else 'a folder'}; choose another name")
+    written = {name for known in FORMATS.names() for name in FORMATS[known].folder_files}
+    inside = sorted(path.iterdir())
+    others = [item.name for item in inside if item.name not in written or item.is_dir()]
+    if others:
+        raise OutputError(
+            f"{path} holds more than a recording: {', '.join(others[:3])}{' ...' * (len(others) > 3)}; "
+            "choose another name, or move that away"
+        )
+    return inside
 
 
 def writable_endings() -> str:

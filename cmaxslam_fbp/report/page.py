@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from html import escape
 from importlib.resources import files as resource_files
 from pathlib import Path
@@ -19,7 +19,6 @@ from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.report.decimation import even_indices
 from cmaxslam_fbp.report.map_picture import draw_map, encode_png
 from cmaxslam_fbp.report.map_view import used_part
-from cmaxslam_fbp.report.packet_pictures import AFTER, BEFORE
 from cmaxslam_fbp.report.page_charts import lost_ranges_s, make_charts
 from cmaxslam_fbp.report.page_tables import error_rows, html_table, key_figures, repeat_command, run_rows, verdict
 from cmaxslam_fbp.report.run_files import RunFiles
@@ -31,9 +30,15 @@ _MOST_PICTURE_BYTES = 1_500_000
 _MOST_WIDTH = 4096  # the largest texture that every graphics card takes
 
 
-def write_report(path: Path) -> Path:
-    """Make the report of the run in a folder from the files there; return its path."""
-    return write_file(path / REPORT, report_page(RunFiles.read(path)))
+def write_report(path: Path, warn: Callable[[str], object] = lambda line: None) -> Path:
+    """Make the report of the run in a folder from the files there; return its path.
+
+    `warn` gets a line for each file that is damaged and left out.
+    """
+    files = RunFiles.read(path)
+    for line in files.faults:
+        warn(line)
+    return write_file(path / REPORT, report_page(files))
 
 
 def report_page(files: RunFiles) -> str:
@@ -47,7 +52,9 @@ def report_page(files: RunFiles) -> str:
             "name": escape(files.name),
             "level": level,
             "verdict": escape(words),
-            "warnings": "".join(f"<li>{escape(str(line))}</li>" for line in files.run.get("warnings", [])),
+            "warnings": "".join(
+                f"<li>{escape(str(line))}</li>" for line in [*files.run.get("warnings", []), *files.faults]
+            ),
             "tiles": _tiles(files),
             "packet": _packet(files),
             "errors": _errors(files),
@@ -117,6 +124,8 @@ def _tiles(files: RunFiles) -> str:
 
 
 def _errors(files: RunFiles) -> str:
+    if not files.metrics and (files.path / "metrics.json").is_file():
+        return '<p class="none">The errors cannot be read.</p>'
     if not files.metrics:
         return '<p class="none">The recording has no reference poses to compare with.</p>'
     return html_table(list(error_rows(files.metrics)))
@@ -124,8 +133,8 @@ def _errors(files: RunFiles) -> str:
 
 def _packet(files: RunFiles) -> str:
     """Return the pictures of one packet before and after the warp, where the folder has them."""
-    before, after, figures = files.path / BEFORE, files.path / AFTER, files.reference.get("packet")
-    if not (figures and before.is_file() and after.is_file()):
+    figures = files.reference.get("packet")
+    if figures is None or len(files.packet_pictures) < 2:
         return ""
     gain = figures["contrast_after"] / max(figures["contrast_before"], 1e-12)
     words = (
@@ -133,9 +142,10 @@ def _packet(files: RunFiles) -> str:
         f"{figures['speed_deg_s']:.0f}°/s: the variance grows {gain:.1f} times"
     )
     shots = "".join(
-        f'<figure><div><img class="ink" alt="" src="{data_uri(path.read_bytes())}"></div>'
-        f"<figcaption>{name}</figcaption></figure>"
-        for name, path in (("As they came", before), ("Warped by the frontend's velocity", after))
+        f'<figure><div><img class="ink" alt="" src="{data_uri(picture)}"></div><figcaption>{name}</figcaption></figure>'
+        for name, picture in zip(
+            ("As they came", "Warped by the frontend's velocity"), files.packet_pictures, strict=True
+        )
     )
     return (
         '<section class="card"><header><h2>One packet of events</h2>'

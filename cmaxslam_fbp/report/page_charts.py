@@ -59,7 +59,7 @@ def _velocity(files: RunFiles) -> Chart | None:
 
     def columns(prefix: str) -> FloatArray:
         names = [f"{prefix}w{'xyz'[axis]}_rad_s" for axis in _AXES]
-        return np.degrees(np.array([[float(value) for value in table[name]] for name in names]).T)[chosen]
+        return np.degrees(np.column_stack([table[name] for name in names]))[chosen]
 
     labels = [f"{name} {'xyz'[axis]}" for name, axis in zip(NAMES, _AXES, strict=True)]
     reference = files.reference.get("angular_velocity")
@@ -91,10 +91,9 @@ def _windows(files: RunFiles) -> list[Chart]:
     middles = ((starts + ends) / 2)[chosen]
 
     def column(name: str) -> list[float | None]:
-        values = [windows[name][index] for index in chosen]
-        return [float(value) if value else None for value in values]
+        return [float(value) if np.isfinite(value) else None for value in windows[name][chosen]]
 
-    rate = (np.array([float(count) for count in windows["events"]]) / (ends - starts) / 1e6)[chosen]
+    rate = (windows["events"] / (ends - starts) / 1e6)[chosen]
 
     def chart(name: str, title: str, unit: str, note: str, values: Any, color: int, style: str) -> Chart:
         series = [_series(name, middles, values, color, style)]

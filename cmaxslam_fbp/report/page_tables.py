@@ -31,9 +31,8 @@ def key_figures(files: RunFiles) -> list[tuple[str, str, str]]:
         figures.append(("Absolute error", f"{rms:.3f}°", f"RMS; largest {largest:.2f}°"))
         velocity, reference = metrics["angular_velocity_rms_deg_s"], metrics["angular_velocity_reference"]
         figures.append(("Velocity error", f"{velocity:.2f}°/s", f"RMS against {reference}"))
-    factor = run.get("real_time_factor")
-    if factor:
-        figures.append(("Speed", f"{factor:.2f}x", f"of real time; {run['wall_s']:.1f} s in all"))
+    if run.get("real_time_factor") and "wall_s" in run:
+        figures.append(("Speed", f"{run['real_time_factor']:.2f}x", f"of real time; {run['wall_s']:.1f} s in all"))
     figures.append(("Recording", f"{files.duration_s:.2f} s", f"{run.get('events', 0) / 1e6:.2f} million events"))
     covered = float((files.panorama > 0).mean())
     figures.append(
@@ -55,7 +54,7 @@ def error_rows(metrics: dict[str, Any]) -> list[tuple[str, str, str]]:
     if offset is not None:
         rows += [
             ("Best time offset (positive: estimate lags)", 1e3 * offset, "ms"),
-            ("Absolute at that offset: RMS", metrics["absolute_at_time_offset_rms_deg"], "°"),
+            ("Absolute at that offset: RMS", metrics.get("absolute_at_time_offset_rms_deg"), "°"),
         ]
     rows += [(f"Relative over {dt} s: RMS", value, "°/s") for dt, value in metrics["relative_rms_deg_s"].items()]
     reference = metrics["angular_velocity_reference"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -45,7 +46,9 @@ def plot_panels(panels: Sequence[Panel]) -> bytes:
     for axis, panel in zip(axes, panels, strict=True):
         for curve in sorted(panel.curves, key=lambda one: not one.is_reference):
             style: dict[str, Any] = {"linewidth": 4.5, "alpha": 0.3} if curve.is_reference else {"linewidth": 1.3}
-            axis.plot(curve.t_s, curve.values, color=COLORS[curve.color % len(COLORS)], label=curve.name, **style)
+            axis.plot(
+                curve.t_s, curve.values, color=COLORS[curve.color % len(COLORS)], label=_as_text(curve.name), **style
+            )
         axis.set_ylabel(panel.label)
         if panel.from_zero:
             axis.set_ylim(bottom=0)
@@ -63,7 +66,8 @@ def plot_bars(groups: Mapping[str, Mapping[str, float | None]]) -> bytes:
     axes = figure.subplots(len(groups), 1, squeeze=False)[:, 0]
     for axis, (label, bars) in zip(axes, groups.items(), strict=True):
         values = [value or 0.0 for value in bars.values()]
-        drawn = axis.barh(list(bars), values, color=[COLORS[i % len(COLORS)] for i in range(len(bars))], height=0.62)
+        names = [_as_text(name) for name in bars]
+        drawn = axis.barh(names, values, color=[COLORS[i % len(COLORS)] for i in range(len(bars))], height=0.62)
         words = ["-" if value is None else f"{value:.3g}" for value in bars.values()]
         axis.bar_label(drawn, words, padding=4, fontsize=8.5, color=_INK)
         axis.set_xlim(0, 1.14 * max([*values, 1e-9]))
@@ -72,6 +76,11 @@ def plot_bars(groups: Mapping[str, Mapping[str, float | None]]) -> bytes:
         tidy(axis)
         axis.grid(visible=False, axis="y")
     return as_png(figure)
+
+
+def _as_text(name: str) -> str:
+    """Return a name, of a folder say, as it is to be read: no formulas, no bytes that are no letters."""
+    return name.encode(errors="replace").decode().replace("$", r"\$")
 
 
 def new_figure(panels: int, panel_in: float = _PANEL_IN) -> Figure:
@@ -96,5 +105,7 @@ def tidy(axis: Axes) -> None:
 def as_png(figure: Figure) -> bytes:
     """Return a figure as a PNG."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=_DPI, metadata={"Software": None})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # a letter that the font lacks is drawn as a box
+        figure.savefig(buffer, format="png", dpi=_DPI, metadata={"Software": None})
     return buffer.getvalue()

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import ValidationError
 
 from cmaxslam_fbp.arrays import FloatArray
-from cmaxslam_fbp.errors import CmaxSlamError, OutputError
+from cmaxslam_fbp.errors import CmaxSlamError, OutputError, short_line
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
+from cmaxslam_fbp.report.packet_pictures import AFTER, BEFORE
+from cmaxslam_fbp.report.run_values import Metrics, ReportData, RunFigures, Values
 from cmaxslam_fbp.trajectory import RotationTrajectory
 
 REPORT_DATA = "report_data.json"
 _NEEDED = ("run.json", "trajectory.txt", "panorama.npy")
+_SIDES = range(32, 16385)  # pixels of a map
+_LARGEST = 1e15
+
+Columns = dict[str, Any]  # arrays of numbers (N,) or lists of N texts, by name
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +47,14 @@ class RunFiles:
         `R_wc` at 200 Hz.
     panorama : (height, width) float32
         The map.
-    velocities, windows : dict of str to list of str
+    velocities, windows : dict of str to array or list of str
         The columns of `angular_velocity.csv` and `windows.csv`; empty where there is no such file.
     reference : dict
         What `report_data.json` says of camera, ground truth and gyroscope; empty where there is no such file.
+    packet_pictures : tuple of bytes
+        A packet of events before and after the warp, as PNG; empty where there are none.
+    faults : list of str
+        What is wrong with files that are left out.
     """
 
     path: Path
@@ -47,33 +62,46 @@ class RunFiles:
     metrics: dict[str, Any] | None
     trajectory: RotationTrajectory
     panorama: npt.NDArray[np.float32]
-    velocities: dict[str, list[str]]
-    windows: dict[str, list[str]]
+    velocities: Columns
+    windows: Columns
     reference: dict[str, Any]
+    packet_pictures: tuple[bytes, ...]
+    faults: list[str]
 
     @staticmethod
     def read(path: Path) -> RunFiles:
-        """Read a run folder; an `OutputError` says what is wrong with one that is not."""
-        if not path.is_dir():
+        """Read a run folder; an `OutputError` says what is wrong with one that is not.
+
+        Without `run.json`, trajectory or map there is no run; of the other files those that are damaged are left out,
+        and named in `faults`.
+        """
+        if not os.path.isdir(path):
             raise OutputError(f"{path} is not a folder; give the folder of a run (the --out of cmaxslam-fbp run)")
         missing = [name for name in _NEEDED if not (path / name).is_file()]
         if missing:
             raise OutputError(f"{path} is not the folder of a run: {' and '.join(missing)} missing")
-        try:
-            return RunFiles(
-                path=path,
-                run=_read_json(path / "run.json"),
-                metrics=_read_json(path / "metrics.json") or None,
-                trajectory=read_trajectory(path / "trajectory.txt"),
-                panorama=_read_map(path / "panorama.npy"),
-                velocities=_read_columns(path / "angular_velocity.csv"),
-                windows=_read_columns(path / "windows.csv"),
-                reference=_read_json(path / REPORT_DATA),
-            )
-        except CmaxSlamError:
-            raise
-        except (OSError, ValueError, KeyError, EOFError, csv.Error) as error:
-            raise OutputError(f"the run in {path} cannot be read: {' '.join(str(error).split())}") from error
+        faults: list[str] = []
+
+        def optional(name: str, read: Callable[[Path], Part]) -> Part | None:
+            try:
+                return _read(path / name, read) if (path / name).is_file() else None
+            except OutputError as error:
+                faults.append(short_line(f"left out: {error}"))
+                return None
+
+        pictures = [optional(name, _read_png) for name in (BEFORE, AFTER)]
+        return RunFiles(
+            path=path,
+            run=_read(path / "run.json", _read_json(RunFigures)),
+            metrics=optional("metrics.json", _read_json(Metrics)),
+            trajectory=_read(path / "trajectory.txt", read_trajectory),
+            panorama=_read(path / "panorama.npy", _read_map),
+            velocities=optional("angular_velocity.csv", _read_velocities) or {},
+            windows=optional("windows.csv", _read_windows) or {},
+            reference=optional(REPORT_DATA, _read_json(ReportData)) or {},
+            packet_pictures=tuple(picture for picture in pictures if picture is not None),
+            faults=faults,
+        )
 
     @property
     def name(self) -> str:
@@ -95,9 +123,9 @@ class RunFiles:
         """Times of the trajectory's poses in seconds from the first event, (M,)."""
         return (self.trajectory.t_ns - self.start_ns) / 1e9
 
-    def seconds(self, column: list[str]) -> FloatArray:
+    def seconds(self, stamps_s: FloatArray) -> FloatArray:
         """Return stamps in seconds of the recording's clock as seconds from the first event."""
-        return np.array([float(stamp) for stamp in column]) - self.start_ns / 1e9
+        return stamps_s - self.start_ns / 1e9
 
     def field_of_view(self) -> FloatArray | None:
         """Return the sensor's border as unit directions (K, 3) in the camera frame, where it is known."""
@@ -105,27 +133,86 @@ class RunFiles:
         return np.array(border, np.float64) if border else None
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    """Return the values of a JSON file; none where there is no file."""
-    if not path.is_file():
-        return {}
-    values = json.loads(path.read_text())
-    if not isinstance(values, dict):
-        raise ValueError(f"{path.name} is not a JSON object")
-    return values
+def _read(path: Path, read: Callable[[Path], Part]) -> Part:
+    """Read a file; whatever is wrong with it is an `OutputError` that names it.
+
+    The one place for all files of a run: they may be cut or changed in any way, and so may what NumPy, csv and json
+    raise or warn of.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return read(path)
+    except CmaxSlamError:
+        raise
+    except Exception as error:
+        raise OutputError(f"{path} is damaged: {_words(error)}; run it again, or take a copy") from error
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _read_json(kind: type[Values]) -> Callable[[Path], dict[str, Any]]:
+    """Return what reads the values of a JSON file, without those that are null in it."""
+
+    def read(path: Path) -> dict[str, Any]:
+        values = kind.model_validate(json.loads(path.read_text(encoding="utf-8"))).model_dump(exclude_unset=True)
+        return {name: value for name, value in values.items() if value is not None}
+
+    return read
 
 
 def _read_map(path: Path) -> npt.NDArray[np.float32]:
-    image = np.load(path, allow_pickle=False)
-    if image.ndim != 2 or image.size == 0:
-        raise ValueError(f"{path.name} is not an image")
-    return np.asarray(image, np.float32)
+    image = np.lib.format.open_memmap(path, mode="r")  # checks the size that the header claims, and takes no memory
+    if image.ndim != 2 or image.dtype.kind not in "fiu" or any(side not in _SIDES for side in image.shape):
+        raise ValueError(f"{image.dtype} of shape {image.shape} is no map")
+    panorama = np.array(image, np.float32)
+    if not (np.isfinite(panorama) & (panorama >= 0)).all():
+        raise ValueError("some pixels are negative or not finite")
+    return panorama
 
 
-def _read_columns(path: Path) -> dict[str, list[str]]:
-    """Return the columns of a table with a header; none where there is no file or no row."""
-    if not path.is_file():
+def _read_png(path: Path) -> bytes:
+    data = path.read_bytes()
+    if not (data.startswith(b"\x89PNG\r\n\x1a\n") and data.endswith(b"IEND\xaeB`\x82")):
+        raise ValueError("it is no PNG, or is cut")
+    return data
+
+
+def _read_velocities(path: Path) -> Columns:
+    axes = [f"{prefix}w{axis}_rad_s" for prefix in ("", "frontend_") for axis in "xyz"]
+    return _read_columns(path, ["t_s", *axes])
+
+
+def _read_windows(path: Path) -> Columns:
+    columns = _read_columns(path, ["start_s", "end_s", "events", "score"], ["tracking", "match"])
+    if columns:
+        columns["match"] = _numbers([value or "nan" for value in columns["match"]])
+        if not (columns["end_s"] - columns["start_s"] > 1e-9).all():
+            raise ValueError("a window ends before it begins")
+    return columns
+
+
+def _read_columns(path: Path, numbers: list[str], texts: Sequence[str] = ()) -> Columns:
+    """Return columns of a table with a header; none where there is no row."""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, strict=True))
+    if not rows:
         return {}
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+    if missing := [name for name in (*numbers, *texts) if name not in rows[0]]:
+        raise ValueError(f"there is no column {', '.join(missing)}")
+    for line, row in enumerate(rows, start=2):
+        if None in row or None in row.values():
+            raise ValueError(f"line {line} has more or fewer columns than the header")
+    columns: Columns = {name: _numbers([row[name] for row in rows]) for name in numbers}
+    if not all((np.abs(column) <= _LARGEST).all() for column in columns.values()):
+        raise ValueError("some numbers are not finite")
+    return {**columns, **{name: [row[name] for row in rows] for name in texts}}
+
+
+def _numbers(texts: list[str]) -> FloatArray:
+    return np.array([float(text) for text in texts])

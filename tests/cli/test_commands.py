@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -136,3 +139,127 @@ def test_config_show_prints_what_applies(run):
     assert "events_topic: /mine" in text
     assert "did you mean" in run("config", "show", "--set", "recording.event_topic=1", code=1).stderr
     assert "default" in run("config", "list").stdout.split()
+
+
+@pytest.fixture
+def recording(tmp_path, make_events):
+    make_recording(make_events(200)).convert(tmp_path / "a.npz")
+    return tmp_path / "a.npz"
+
+
+def tree(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def one_line(done):
+    """What went to stderr: one line that fits a terminal."""
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr) <= 310
+    return done.stderr
+
+
+@pytest.mark.parametrize("target", [".", "..", "photos", "photos/..", "a.npz/b.npz", "x" * 300, "x" * 300 + ".npz"])
+@pytest.mark.parametrize("command", [("convert", "../a.npz"), ("simulate",)])
+def test_overwriting_loses_nothing_but_recordings(run, recording, tmp_path, command, target):
+    (tmp_path / "here" / "photos").mkdir(parents=True)
+    (tmp_path / "here" / "photos" / "of 1998.jpg").write_bytes(b"dear")
+    (tmp_path / "here" / "photos" / "events.txt").write_bytes(b"0 1 1 1\n")
+    (tmp_path / "here" / "a.npz").write_bytes(b"mine")
+    before = tree(tmp_path)
+    options = [] if command[0] == "convert" else ["--duration", 0.1, "--quiet"]
+    line = one_line(run(*command, target, *options, "--overwrite", code=1, cwd=tmp_path / "here"))
+    assert tree(tmp_path) == before
+    if target == "photos":
+        assert "of 1998.jpg" in line
+        assert "events.txt" not in line
+
+
+def test_a_folder_that_is_a_link_or_holds_folders_is_not_replaced(run, recording, tmp_path):
+    (tmp_path / "real" / "events.txt").mkdir(parents=True)
+    (tmp_path / "real" / "events.txt" / "diary").write_text("dear")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    before = tree(tmp_path)
+    for target in ("real", "link"):
+        one_line(run("convert", recording, target, "--overwrite", code=1))
+    assert tree(tmp_path) == before
+
+
+def test_an_earlier_recording_is_replaced_whole(run, recording, tmp_path):
+    folder = tmp_path / "text"
+    folder.mkdir()
+    for name in ("events.txt", "imu.txt"):
+        (folder / name).write_text("of an earlier recording")
+    run("convert", recording, folder, "--overwrite", "--quiet")
+    assert sorted(path.name for path in folder.iterdir()) == ["calib.txt", "events.txt", "groundtruth.txt"]
+    assert sum(len(events) for events in open_recording(folder).chunks()) == 200
+
+
+@pytest.mark.parametrize("name", ["b.npz", "b.bag", "b.zip", "b"])
+def test_a_full_disk_is_one_line_and_leaves_what_was_there(recording, tmp_path, name):
+    before = tree(tmp_path)
+    limited = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500)); from cmaxslam_fbp.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", limited, "convert", recording, tmp_path / name], capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert name in one_line(done)
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("option", ["--start", "--duration"])
+@pytest.mark.parametrize("seconds", ["inf", "nan", "1e300", "-1e300", "soon", "[/x]"])
+def test_times_that_are_none_are_usage_errors(run, recording, option, seconds):
+    for command in (("info", recording), ("convert", recording, "b.npz"), ("evaluate", "a.txt", recording)):
+        assert f"Invalid value for '{option}'" in run(*command, f"{option}={seconds}", code=2).stderr
+
+
+@pytest.mark.parametrize("name", [b"[/x].npz", b"[bold]a.npz", b"\xff\xfe.npz"])
+def test_any_name_of_a_file_is_printed_as_it_is(recording, tmp_path, name):
+    (tmp_path / "[").mkdir()
+    recording.rename(tmp_path / os.fsdecode(name))
+
+    def call(*arguments):
+        return subprocess.run([sys.executable, "-m", "cmaxslam_fbp", *arguments], cwd=tmp_path, capture_output=True)
+
+    assert name in call("info", name).stdout
+    assert call("convert", name, b"b" + name).stdout == (b"b" + name + b": 200 events\n" if b"/" not in name else b"")
+    assert call("info", b"no" + name).stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("size", ["0x0", "٣x٣", "999999999x999999999", "9" * 5000 + "x1"])
+def test_a_sensor_of_no_plausible_size_is_refused(run, recording, size):
+    done = run("info", recording, "--sensor-size", size, code=1 if size.startswith("999999999x") else 2)
+    assert "sensor" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (RuntimeError("over\nthere" + 400 * "!"), ["RuntimeError: over there", "report", "--debug"]),
+        (MemoryError(), ["out of memory", "--duration"]),
+        (OSError(5, "Input/output error", "/a/disk"), ["/a/disk: Input/output error"]),
+        (AssertionError(), ["AssertionError", "report", "--debug"]),
+    ],
+)
+def test_an_unforeseen_error_is_one_line_that_asks_for_a_report(run, recording, monkeypatch, error, words):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr("cmaxslam_fbp.io.summary.summarize", fail)
+    line = one_line(run("info", recording, code=1))
+    assert all(word in line for word in words)
+    assert "Traceback" in run("--debug", "info", recording, code=1).stderr
+
+
+def test_a_reader_that_has_gone_is_no_error(recording):
+    done = subprocess.run(
+        f"({sys.executable} -m cmaxslam_fbp info {recording} --json; echo $? >&2) | true",
+        shell=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == "1\n"

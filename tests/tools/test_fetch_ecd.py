@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 SCRIPT = Path(__file__).parents[2] / "tools" / "fetch_ecd.py"
-CONTENT = np.random.default_rng(0).bytes(300_000)
+CONTENT = b"#ROSBAG V2.0\n" + np.random.default_rng(0).bytes(300_000 - 13)
+ZIP = b"PK\x03\x04" + CONTENT[4:]
 
 
 @pytest.fixture(scope="module")
@@ -22,26 +23,32 @@ def tool():
 
 
 class Server(ThreadingHTTPServer):
-    """Serves `CONTENT` under any name that ends in .bag or .zip, as badly as it is told to."""
+    """Serves `CONTENT` under any name that ends in .bag, `ZIP` under one in .zip, as badly as it is told to."""
 
     daemon_threads = False
     has_ranges = True
     cuts = 0  # how many answers end in the middle
     failures = 0  # how many answers are 503
     claimed_size = len(CONTENT)  # in Content-Range
+    tells_size = True
+    page = None  # sent in place of every file
 
     def handle_error(self, request, client_address):
         """Say nothing when a client has gone."""
 
 
 class Handler(BaseHTTPRequestHandler):
+    @property
+    def content(self):
+        return self.server.page or (ZIP if self.path.endswith(".zip") else CONTENT)
+
     def log_message(self, *_):
         pass
 
     def do_HEAD(self):
         self.server.requests.append(("HEAD", self.path, None))
         self.send_response(200)
-        self.send_header("Content-Length", str(len(CONTENT)))
+        self.send_header("Content-Length", str(len(self.content)))
         self.end_headers()
 
     def do_GET(self):
@@ -57,18 +64,19 @@ class Handler(BaseHTTPRequestHandler):
         start = 0
         if asked and self.server.has_ranges:
             start = int(re.fullmatch(r"bytes=(\d+)-", asked)[1])
-            if start >= len(CONTENT):
+            if start >= len(self.content):
                 self.send_response(416)
-                self.send_header("Content-Range", f"bytes */{len(CONTENT)}")
+                self.send_header("Content-Range", f"bytes */{len(self.content)}")
                 self.send_header("Content-Length", "0")
                 self.end_headers()
                 return
             self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{len(CONTENT) - 1}/{self.server.claimed_size}")
+            self.send_header("Content-Range", f"bytes {start}-{len(self.content) - 1}/{self.server.claimed_size}")
         else:
             self.send_response(200)
-        body = CONTENT[start:]
-        self.send_header("Content-Length", str(len(body)))
+        body = self.content[start:]
+        if self.server.tells_size:
+            self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.server.cuts:
             self.server.cuts -= 1
@@ -166,6 +174,29 @@ def test_complete_files_are_skipped_and_others_of_that_name_replaced(server, fet
     assert "shapes_rotation.bag is there already" in capsys.readouterr().out
     assert (tmp_path / "boxes_rotation.bag").read_bytes() == CONTENT
     assert [path for method, path, _ in server.requests if method == "GET"] == ["/davis/boxes_rotation.bag"]
+
+
+@pytest.mark.parametrize("options", [("shapes_rotation",), ("shapes_rotation", "--text")])
+@pytest.mark.parametrize("page", [b"<html>login</html>\n\n", b"\x00" * 400_000])
+def test_a_page_in_place_of_a_file_replaces_nothing(server, fetch, tmp_path, capsys, options, page):
+    path = tmp_path / ("shapes_rotation.zip" if "--text" in options else "shapes_rotation.bag")
+    path.write_bytes(b"a good file")
+    server.page = page
+    assert fetch(*options) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "is left as it was" in error
+    assert [(item.name, item.read_bytes()) for item in tmp_path.iterdir()] == [(path.name, b"a good file")]
+
+
+def test_a_download_of_unknown_size_replaces_nothing(server, fetch, tmp_path, capsys):
+    server.tells_size, server.cuts = False, 1
+    (tmp_path / "shapes_rotation.bag").write_bytes(b"a good file")
+    assert fetch("shapes_rotation") == 1
+    assert "does not tell its size" in capsys.readouterr().err
+    assert (tmp_path / "shapes_rotation.bag").read_bytes() == b"a good file"
+    assert fetch("shapes_rotation") == 0  # what is missing is asked for as a range, which tells the size
+    assert (tmp_path / "shapes_rotation.bag").read_bytes() == CONTENT
 
 
 def test_the_rotation_sequences_are_the_default_and_text_is_a_zip(server, fetch, tmp_path):
