@@ -68,7 +68,7 @@ def convert(
         written = write_recording(
             recording, stream, out, compression=compression.value, overwrite=overwrite, progress=progress
         )
-    for line in stream.defects.describe():
+    for line in (*stream.defects.describe(), *recording.check_reference()):
         typer.echo(f"warning: {line}", err=True)
     if written.interrupted:
         typer.echo(f"interrupted: {out} holds the first {written.events:,} events", err=True)

@@ -59,7 +59,7 @@ def info(
         typer.echo(json.dumps(asdict(summary), indent=2))
     else:
         _print(summary)
-    for line in summary.defects.describe():
+    for line in (*summary.defects.describe(), *recording.check_reference()):
         typer.echo(f"warning: {line}", err=True)
 
 

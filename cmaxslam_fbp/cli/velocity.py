@@ -117,7 +117,7 @@ def velocity(
         except KeyboardInterrupt:
             interrupted = True
     write_velocities(table, estimates, estimator.model.parameters)
-    for line in stream.defects.describe():
+    for line in (*stream.defects.describe(), *recording.check_reference()):
         typer.echo(f"warning: {line}", err=True)
     summary = _summarise(recording, estimates, estimator) | {"table": str(table)}
     if as_json:

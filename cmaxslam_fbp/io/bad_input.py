@@ -9,7 +9,7 @@ from cmaxslam_fbp.errors import CmaxSlamError, RecordingError
 
 # Events and texts of real recordings are compressed to a sixth or so; runs of zeros to a thousandth.
 _LARGEST_RATIO = 200
-_ALWAYS_FINE_BYTES = 64 << 20
+_ALWAYS_FINE_BYTES = 16 << 20
 
 
 @contextmanager

@@ -86,7 +86,7 @@ def fit_to_sensor(camera: Camera, size: SensorSize, scale: float | None, source:
     if not (lowest < across < highest and lowest < down < highest):
         raise CalibrationError(
             f"{source} has its principal point at pixel ({fitted.cx:.1f}, {fitted.cy:.1f}) of a sensor of {size}: it "
-            f"is of another resolution; scale it, perhaps with --calib-scale {0.5 / max(across, 1e-3):.2g} (1 confirms it)"
+            f"is of another resolution; scale it, say with --calib-scale {0.5 / max(across, 1e-3):.2g} (1 confirms it)"
         )
     if not (_FOCAL_LENGTH[0] < fitted.fx / size.width < _FOCAL_LENGTH[1] and 0.5 < fitted.fx / fitted.fy < 2):
         raise CalibrationError(

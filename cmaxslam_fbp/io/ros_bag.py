@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -96,7 +97,9 @@ class RosBag:
             from rosbags.rosbag2 import Reader as Ros2Reader
 
             reader = Ros2Reader(_BoundedPath(path))
-        reader.open()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the YAML library, on the metadata of a ROS 2 bag
+            reader.open()
         self._reader = reader
         self._typestore: Any = None
 
