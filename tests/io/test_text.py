@@ -64,6 +64,7 @@ def test_separators_comments_empty_lines_and_line_ends():
         ("inf 1 2 0", "time is not a decimal"),
         ("- 1 2 0", "time is not a decimal"),
         ("99999999999 1 2 0", "time is not a decimal"),
+        ("4700000000 1 2 0", "time is not a decimal"),
         ("0.1 nan 2 0", "x or y is missing"),
         ("0.1 -1 2 0", "x or y is missing"),
         ("0.1 1.5 2 0", "x or y is missing"),
@@ -139,6 +140,20 @@ def test_a_zip_gives_the_same_as_a_folder(folder, tmp_path, prefix):
     assert Events.concatenate(zipped.chunks()).t_ns.tolist() == [100_000_000, 200_000_000]
     assert zipped.camera == plain.camera
     assert zipped.ground_truth.t_ns.tolist() == plain.ground_truth.t_ns.tolist()
+
+
+def test_a_zip_with_two_recordings_lists_them_and_mixes_nothing(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for name in ("boxes", "data/shapes"):
+            archive.writestr(f"{name}/events.txt", "0.1 1 2 1\n")
+    with pytest.raises(
+        RecordingError, match=r"a\.zip has 2 recordings, in the folders boxes/, data/shapes/: unpack it"
+    ):
+        open_recording(tmp_path / "a.zip")
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
+        archive.writestr("boxes/events.txt", "0.1 1 2 1\n")
+        archive.writestr("calib.txt", CALIB)  # of something else
+    assert open_recording(tmp_path / "b.zip").camera is None
 
 
 def test_a_cut_zip_is_one_line(folder, tmp_path):
