@@ -25,6 +25,7 @@ _MODELS: dict[str, DistortionModel] = {
 }
 _YAML_ENDINGS = {".yaml", ".yml"}
 _LARGEST_BYTES = 1 << 20
+_LONGEST_SIDE_PX = 1 << 16
 # Where the principal point of a lens lies on its sensor, as a part of the width or height: half or twice the resolution
 # puts it at 0.25 or at 1. And how long a focal length is: from a fisheye's to that of a telescope, in widths.
 _PRINCIPAL_POINT = 0.3, 0.7
@@ -169,6 +170,8 @@ def _load_yaml(text: str, source: str) -> dict[str, Any]:
 
 def _size(width: Any, height: Any, size: SensorSize | None, source: str) -> SensorSize:
     if width is not None and height is not None:
+        if max(int(width), int(height)) > _LONGEST_SIDE_PX:
+            raise ValueError("no sensor is so large")
         return SensorSize(int(width), int(height))
     if size is None:
         raise CalibrationError(f"{source} does not name the sensor's size: give it with --sensor-size")

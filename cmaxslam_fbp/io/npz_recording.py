@@ -145,7 +145,8 @@ class NpzRecording(Recording):
 
     def _own_sensor_size(self) -> SensorSize | None:
         size = self._load("width", "height")
-        return SensorSize(int(size["width"]), int(size["height"])) if size else None
+        with one_line_errors(f"{self.path}/width or height", "they must be whole numbers"):
+            return SensorSize(int(size["width"]), int(size["height"])) if size else None
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
         with ExitStack() as stack:
@@ -173,18 +174,21 @@ class NpzRecording(Recording):
         found = self._load("intrinsics")
         if found is None:
             return None
-        fx, fy, cx, cy = (float(number) for number in found["intrinsics"])
         lens = self._load("distortion")
         model = self._load("distortion_model")
-        return Camera(
-            *self.calibrated_size,
-            fx,
-            fy,
-            cx,
-            cy,
-            tuple(lens["distortion"].tolist()) if lens else (),
-            distortion_model(str(model["distortion_model"])) if model else "plumb_bob",
-        )
+        with one_line_errors(
+            f"{self.path}/intrinsics or distortion", "they must be the numbers fx fy cx cy, and k1 k2"
+        ):
+            fx, fy, cx, cy = (float(number) for number in found["intrinsics"])
+            return Camera(
+                *self.calibrated_size,
+                fx,
+                fy,
+                cx,
+                cy,
+                tuple(lens["distortion"].tolist()) if lens else (),
+                distortion_model(str(model["distortion_model"])) if model else "plumb_bob",
+            )
 
     def _poses(self) -> RotationTrajectory | None:
         found = self._load("groundtruth_t_ns", "groundtruth_xyzw")

@@ -212,7 +212,7 @@ class Recording(ABC):
         try:
             return self._read(part)
         except CmaxSlamError as error:
-            self._reference_faults.append(f"a part of the reference is left out: {error}")
+            self._reference_faults.append(f"a part of the reference is left out: {str(error)[:240]}")
             return None
 
     def check_reference(self) -> list[str]:

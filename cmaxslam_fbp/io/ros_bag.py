@@ -114,12 +114,10 @@ class RosBag:
         """All topics, by name."""
         found: dict[str, Topic] = {}
         for connection in self._reader.connections:
-            before = found.get(connection.topic)
-            found[connection.topic] = Topic(
-                connection.topic,
-                connection.msgtype,
-                connection.msgcount + (before.messages if before else 0),
-            )
+            # The metadata of a ROS 2 bag is YAML, in which a name or a number may be anything.
+            name, before = str(connection.topic), found.get(str(connection.topic))
+            messages = int(connection.msgcount) + (before.messages if before else 0)
+            found[name] = Topic(name, str(connection.msgtype), messages)
         return sorted(found.values())
 
     def messages(self, topic: str) -> Iterator[tuple[int, bytes]]:

@@ -98,6 +98,7 @@ def test_a_missing_file_is_named(tmp_path):
         (ROS.replace("image_width: 640", "image_width: 2020-01-02"), "cannot be read: int"),
         (ROS.replace("image_width: 640", "image_width: .inf"), "cannot convert float infinity"),
         (ROS.replace("640", "!!int abc"), "invalid literal"),
+        (ROS.replace("640", "1" + "0" * 400), "no sensor is so large"),
         (ROS.replace("640", "!!python/object:os.system {}"), "not valid YAML"),
         ("a: " + "[" * 5000, "recursion"),
         ("cam0: [intrinsics]\n", "it is not a complete calibration"),

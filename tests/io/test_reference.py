@@ -44,6 +44,7 @@ def test_a_good_reference_has_no_faults(archive):
         ("groundtruth_t_ns", np.array([0, 2**63 + 5], np.uint64), "trajectory times are int64 nanoseconds, not uint64"),
         ("groundtruth_t_ns", np.array([-(2**63), 2**63 - 1]), "a pose has a time of 9223372036854775808 ns"),
         ("groundtruth_t_ns", np.array([5, 5]), "the times of a trajectory must increase"),
+        ("groundtruth_positions_m", np.full((2, 99), 5), "do not fit together"),
         ("groundtruth_xyzw", np.zeros((2, 4)), "not of unit length"),
         ("groundtruth_xyzw", np.full((2, 4), np.nan), "not of unit length"),
         ("groundtruth_xyzw", np.full((2, 4), 1e300), "not of unit length"),

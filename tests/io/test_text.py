@@ -210,6 +210,8 @@ def test_faulty_reference_files_are_named_and_left_out(folder):
     assert "groundtruth.txt, line 2: 'nan' is not a finite number" in poses
     assert "imu.txt, line 1: 6 columns instead of 7" in imu
     assert recording.ground_truth is recording.imu is recording.gyroscope is None
+    (line,) = open_recording(folder("0.1 1 2 1\n", groundtruth=f"0 0 0 0 0 0 0 {'9' * 999}\n")).check_reference()[:1]
+    assert len(line) < 300
 
 
 def test_no_events_at_all(folder):
