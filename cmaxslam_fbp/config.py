@@ -59,6 +59,8 @@ class RecordingConfig(Section):
     """Topic of the IMU, where a bag has several."""
     calibration: Path | None = None
     """Calibration file to use instead of the recording's own."""
+    calibration_scale: Annotated[float | None, Field(gt=0.01, lt=100)] = None
+    """Pixels of the recording per pixel of its calibration, where that is of another resolution; 1 confirms it."""
     sensor_size: tuple[SensorSide, SensorSide] | None = None
     """Width and height in pixels, where the recording does not tell them."""
 

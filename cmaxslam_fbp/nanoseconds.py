@@ -8,6 +8,7 @@ import numpy.typing as npt
 from cmaxslam_fbp.arrays import IntArray
 
 NS_PER_S = 1_000_000_000
+LARGEST_NS = 2**62  # in the year 2116; differences of times up to here fit 64 bits
 
 
 def as_nanoseconds(t_ns: npt.ArrayLike) -> IntArray:

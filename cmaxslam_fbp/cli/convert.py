@@ -10,6 +10,7 @@ import typer
 from cmaxslam_fbp.cli.options import (
     Assignments,
     Calibration,
+    CalibrationScale,
     ConfigNames,
     Duration,
     EventsTopic,
@@ -43,6 +44,7 @@ def convert(
     events_topic: EventsTopic = None,
     poses_topic: PosesTopic = None,
     calibration: Calibration = None,
+    calibration_scale: CalibrationScale = None,
     sensor_size: SensorSizeText = None,
     start: Start = None,
     duration: Duration = None,
@@ -54,14 +56,19 @@ def convert(
     from cmaxslam_fbp.cli.progress import event_progress
     from cmaxslam_fbp.io.writing import write_recording
 
-    flags = {"events_topic": events_topic, "poses_topic": poses_topic, "calibration": calibration}
+    flags = {
+        "events_topic": events_topic,
+        "poses_topic": poses_topic,
+        "calibration": calibration,
+        "calibration_scale": calibration_scale,
+    }
     recording = open_given(path, config, assignments, **flags, sensor_size=sensor_size)
     stream = recording.chunks(start, duration)
     with event_progress("converting", quiet=quiet, total_s=duration) as progress:
         written = write_recording(
             recording, stream, out, compression=compression.value, overwrite=overwrite, progress=progress
         )
-    for line in stream.defects.describe():
+    for line in (*stream.defects.describe(), *recording.check_reference()):
         typer.echo(f"warning: {line}", err=True)
     if written.interrupted:
         typer.echo(f"interrupted: {out} holds the first {written.events:,} events", err=True)

@@ -37,8 +37,13 @@ def evaluate(
         poses = read_trajectory(ground_truth)
     else:
         recording = open_given(ground_truth, config, assignments, poses_topic=poses_topic)
+        faults = recording.check_reference()
         if recording.ground_truth is None:
-            raise TrajectoryError(f"{ground_truth} has no reference poses; give a TUM file as GT instead")
+            raise TrajectoryError(
+                "; ".join([f"{ground_truth} has no reference poses", *faults, "give a TUM file as GT"])
+            )
+        for line in faults:
+            typer.echo(f"warning: {line}", err=True)
         poses, gyroscope, origin_ns = recording.ground_truth, recording.gyroscope, recording.start_ns
     result = evaluate_trajectory(
         read_trajectory(estimate),

@@ -11,6 +11,7 @@ import typer
 from cmaxslam_fbp.cli.options import (
     Assignments,
     Calibration,
+    CalibrationScale,
     ConfigNames,
     Duration,
     EventsTopic,
@@ -34,6 +35,7 @@ def info(
     events_topic: EventsTopic = None,
     poses_topic: PosesTopic = None,
     calibration: Calibration = None,
+    calibration_scale: CalibrationScale = None,
     sensor_size: SensorSizeText = None,
     start: Start = None,
     duration: Duration = None,
@@ -44,7 +46,12 @@ def info(
     from cmaxslam_fbp.cli.progress import event_progress
     from cmaxslam_fbp.io.summary import summarize
 
-    flags = {"events_topic": events_topic, "poses_topic": poses_topic, "calibration": calibration}
+    flags = {
+        "events_topic": events_topic,
+        "poses_topic": poses_topic,
+        "calibration": calibration,
+        "calibration_scale": calibration_scale,
+    }
     recording = open_given(path, config, assignments, **flags, sensor_size=sensor_size)
     with event_progress("reading", quiet=quiet, total_s=duration) as progress:
         summary = summarize(recording, start, duration, progress)
@@ -52,7 +59,7 @@ def info(
         typer.echo(json.dumps(asdict(summary), indent=2))
     else:
         _print(summary)
-    for line in summary.defects.describe():
+    for line in (*summary.defects.describe(), *recording.check_reference()):
         typer.echo(f"warning: {line}", err=True)
 
 

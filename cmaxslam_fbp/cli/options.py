@@ -38,6 +38,15 @@ Calibration = Annotated[
     Path | None,
     typer.Option("--calib", help="Calibration file instead of the recording's own.", rich_help_panel=_INPUT),
 ]
+CalibrationScale = Annotated[
+    float | None,
+    typer.Option(
+        "--calib-scale",
+        metavar="FACTOR",
+        help="Pixels of the recording per pixel of its calibration, where that is of another resolution.",
+        rich_help_panel=_INPUT,
+    ),
+]
 _LONGEST_S = 1e9  # thirty years, as nanoseconds far from what 64 bits hold
 
 
@@ -120,6 +129,7 @@ def recording_flags(
     events_topic: str | None = None,
     poses_topic: str | None = None,
     calibration: Path | None = None,
+    calibration_scale: float | None = None,
     sensor_size: str | None = None,
 ) -> dict[str, Any]:
     """Return the flags about a recording by the configuration keys that they set."""
@@ -127,6 +137,7 @@ def recording_flags(
         "recording.events_topic": events_topic,
         "recording.poses_topic": poses_topic,
         "recording.calibration": calibration,
+        "recording.calibration_scale": calibration_scale,
         "recording.sensor_size": None if sensor_size is None else tuple(map(int, sensor_size.split("x"))),
     }
 

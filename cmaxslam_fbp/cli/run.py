@@ -12,6 +12,7 @@ import typer
 from cmaxslam_fbp.cli.options import (
     Assignments,
     Calibration,
+    CalibrationScale,
     Compute,
     ConfigNames,
     Device,
@@ -51,6 +52,7 @@ def run(
     events_topic: EventsTopic = None,
     poses_topic: PosesTopic = None,
     calibration: Calibration = None,
+    calibration_scale: CalibrationScale = None,
     sensor_size: SensorSizeText = None,
     start: Start = None,
     duration: Duration = None,
@@ -72,7 +74,11 @@ def run(
     from cmaxslam_fbp.report.reference import field_of_view
 
     flags = recording_flags(
-        events_topic=events_topic, poses_topic=poses_topic, calibration=calibration, sensor_size=sensor_size
+        events_topic=events_topic,
+        poses_topic=poses_topic,
+        calibration=calibration,
+        calibration_scale=calibration_scale,
+        sensor_size=sensor_size,
     )
     for stage in ("frontend", "backend"):
         flags |= {f"{stage}.compute": compute, f"{stage}.device": device}

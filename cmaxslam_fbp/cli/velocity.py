@@ -14,6 +14,7 @@ from cmaxslam_fbp.choices import KERNELS, MODELS, RECONSTRUCTIONS, SCORES, SOLVE
 from cmaxslam_fbp.cli.options import (
     Assignments,
     Calibration,
+    CalibrationScale,
     Compute,
     ConfigNames,
     Device,
@@ -62,6 +63,7 @@ def velocity(
     events_topic: EventsTopic = None,
     poses_topic: PosesTopic = None,
     calibration: Calibration = None,
+    calibration_scale: CalibrationScale = None,
     sensor_size: SensorSizeText = None,
     start: Start = None,
     duration: Duration = None,
@@ -77,7 +79,11 @@ def velocity(
     from cmaxslam_fbp.io.velocity_file import write_velocities
 
     flags = recording_flags(
-        events_topic=events_topic, poses_topic=poses_topic, calibration=calibration, sensor_size=sensor_size
+        events_topic=events_topic,
+        poses_topic=poses_topic,
+        calibration=calibration,
+        calibration_scale=calibration_scale,
+        sensor_size=sensor_size,
     )
     flags |= {
         "frontend.model": model,
@@ -111,7 +117,7 @@ def velocity(
         except KeyboardInterrupt:
             interrupted = True
     write_velocities(table, estimates, estimator.model.parameters)
-    for line in stream.defects.describe():
+    for line in (*stream.defects.describe(), *recording.check_reference()):
         typer.echo(f"warning: {line}", err=True)
     summary = _summarise(recording, estimates, estimator) | {"table": str(table)}
     if as_json:

@@ -56,10 +56,11 @@ class Events:
 
         Parameters
         ----------
-        t : times: floating-point seconds or integer nanoseconds, unless `time_unit` (s, ms, us or ns) says otherwise
+        t : times, in `time_unit`; without it floating-point numbers are seconds, and integers nanoseconds, or, with a
+            warning, microseconds where only these give a plausible rate of events
         x, y : pixel column and row
         p : polarity: 1 or True for brighter; 0, False or -1 for darker
-        time_unit : unit of the times
+        time_unit : unit of the times: s, ms, us or ns
         """
         from cmaxslam_fbp.events.from_arrays import events_from_arrays
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,9 +12,12 @@ import numpy.typing as npt
 from cmaxslam_fbp.arrays import IntArray
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events.events import Events
+from cmaxslam_fbp.nanoseconds import LARGEST_NS
 
 UNIT_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _FASTEST_EVENTS_PER_NS = 1.0  # no sensor comes near a thousand million events a second
+_PLAUSIBLE_EV_S = 1e3, 5e7  # of a whole recording, not of a burst
+_FEWEST_TO_JUDGE = 1000
 
 
 def require_columns(columns: Mapping[str, tuple[tuple[int, ...], np.dtype]], source: str) -> int:
@@ -25,6 +29,33 @@ def require_columns(columns: Mapping[str, tuple[tuple[int, ...], np.dtype]], sou
     if len(set(lengths.values())) != 1:
         raise RecordingError(f"{source}: the columns differ in length: {lengths}")
     return next(iter(lengths.values()))
+
+
+def unit_of_times(t: npt.NDArray[Any], source: str) -> tuple[str, str]:
+    """Return the unit of times that have none, and a line that says so where it was not plain.
+
+    Floating-point numbers are seconds. Whole numbers are micro- or nanoseconds, whichever gives a plausible rate of
+    events; where both do, multiples of a thousand are nanoseconds (cameras count microseconds), others an error. The
+    rate of a few events says nothing: they are in nanoseconds.
+    """
+    if t.dtype.kind == "f":
+        return "s", ""
+    if len(t) < _FEWEST_TO_JUDGE or t.dtype.kind not in "iu":
+        return "ns", ""
+    first, last = t[len(t) // 100], t[-1 - len(t) // 100]  # a stray stamp at either end says nothing
+    span = max(abs(int(last) - int(first)), 1)
+    rates = {unit: 0.98 * len(t) / (span * UNIT_NS[unit] / 1e9) for unit in ("ns", "us")}
+    lowest, highest = _PLAUSIBLE_EV_S
+    plausible = [unit for unit, rate in rates.items() if lowest <= rate <= highest]
+    if len(plausible) == 2 and not (t % 1000).any():
+        plausible = ["ns"]
+    if len(plausible) != 1:
+        raise RecordingError(
+            f"{source} has whole numbers as times, without a unit: {rates['ns']:.2g} events a second if they are "
+            f"nanoseconds, {rates['us']:.2g} if microseconds; add the string 'time_unit' (s, ms, us or ns)"
+        )
+    (unit,) = plausible
+    return unit, f"the times have no unit: they were taken as {unit}, {rates[unit]:.2g} events a second ('time_unit')"
 
 
 def events_from_arrays(
@@ -42,7 +73,9 @@ def events_from_arrays(
     `source` names the arrays in errors; `first` is the number of the first of these events among all of the source.
     """
     require_columns({name: (a.shape, a.dtype) for name, a in (("t", t), ("x", x), ("y", y), ("p", p))}, source)
-    unit = time_unit or ("s" if t.dtype.kind == "f" else "ns")
+    unit, note = (time_unit, "") if time_unit is not None else unit_of_times(t, source)
+    if note and unit != "ns":
+        warnings.warn(note, stacklevel=3)
     if unit not in UNIT_NS:
         raise RecordingError(f"{source} has the time_unit {unit!r}; it must be one of {', '.join(UNIT_NS)}")
     t_ns = _to_ns(t, UNIT_NS[unit], source, first)
@@ -53,17 +86,28 @@ def events_from_arrays(
 
 
 def _to_ns(t: npt.NDArray[Any], unit_ns: int, source: str, first: int) -> IntArray:
-    if t.dtype.kind != "f" or not len(t):
-        return t.astype(np.int64) * unit_ns
-    bad = ~np.isfinite(t)
-    if bad.any():
+    if not len(t):
+        return t.astype(np.int64)
+    is_float = t.dtype.kind == "f"
+    if is_float and (bad := ~np.isfinite(t)).any():
         raise RecordingError(f"{source}: the time of event {first + int(np.argmax(bad))} is not a finite number")
-    if t.dtype.itemsize < 8 and np.abs(t).max() * unit_ns > 1e10:
+    low, high = t.min().item(), t.max().item()
+    largest = LARGEST_NS // unit_ns
+    if low < -largest or high > largest:
+        place = int(t.argmin() if low < -largest else t.argmax())
+        raise RecordingError(
+            f"{source}: the time of event {first + place}, {t[place]}, is more than 64 bits of nanoseconds hold; "
+            "check its unit ('time_unit')"
+        )
+    if not is_float:
+        return t.astype(np.int64) * unit_ns
+    furthest = np.abs(t).max()
+    if t.dtype.itemsize < 8 and furthest * unit_ns > 1e10:
         raise RecordingError(f"{source} has times in {t.dtype}, which cannot hold microseconds: use float64")
     # Whole and fractional parts apart: the product of the whole time would be rounded to 256 ns at Unix times.
     # There the seconds themselves are rounded to 238 ns: the microseconds that were meant come back by rounding.
     whole = np.floor(t)
-    step_ns = 1000 if np.spacing(np.abs(t).max()) * unit_ns > 100 else 1
+    step_ns = 1000 if np.spacing(furthest) * unit_ns > 100 else 1
     return whole.astype(np.int64) * unit_ns + np.rint((t - whole) * (unit_ns / step_ns)).astype(np.int64) * step_ns
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events.events import Events
-from cmaxslam_fbp.nanoseconds import NS_PER_S
+from cmaxslam_fbp.nanoseconds import LARGEST_NS, NS_PER_S
 
 MAX_JUMP_BACK_NS = NS_PER_S  # a stamp further back than this behind the newest one is an error, not disorder
+_LONE_GAP_NS = 10 * NS_PER_S  # a first stamp that all others follow by more than this is that of an unset clock
+_MOST_EVENTS_ALONE = 1000
+_MOST_EVENTS_HELD = 50_000_000  # no sensor gives more in a second; they would fill the memory
 
 
 @dataclass
@@ -21,10 +25,16 @@ class Defects:
 
     reordered: int = 0
     outside_sensor: int = 0
+    alone_at_start: int = 0
+    notes: list[str] = field(default_factory=list)
 
     def describe(self) -> list[str]:
         """Return one line for each kind of defect that was found."""
-        lines = []
+        lines = list(self.notes)
+        if self.alone_at_start:
+            lines.append(
+                f"{self.alone_at_start:,} events at the start were dropped: their stamp is far before all others"
+            )
         if self.reordered:
             lines.append(f"{self.reordered:,} events came out of order and were sorted by their stamps")
         if self.outside_sensor:
@@ -34,10 +44,11 @@ class Defects:
 
 @dataclass(frozen=True)
 class Piece:
-    """Events as they came out of a file, and the words that name the place for an error message."""
+    """Events as they came out of a file, words that name the place for an error message, and what to tell the user."""
 
     events: Events
     place: str
+    note: str = ""
 
 
 def restore_order(pieces: Iterable[Piece], defects: Defects) -> Iterator[Events]:
@@ -45,14 +56,21 @@ def restore_order(pieces: Iterable[Piece], defects: Defects) -> Iterator[Events]
 
     Stamps that go back by up to a second, within a piece or between pieces, are sorted (a stable sort: events
     of the same stamp keep their order). A larger jump back is a `RecordingError` that names the place. For
-    that, one second of events is held back.
+    that, one second of events is held back. A first stamp that stands alone, far before the others, is dropped.
     """
     held: deque[Events] = deque()
+    count_held = 0
     newest_ns: int | None = None
-    for piece in pieces:
-        if not len(piece.events):
-            continue
+    for piece in _without_lone_stamp((piece for piece in pieces if len(piece.events)), defects):
+        if piece.note and piece.note not in defects.notes:
+            defects.notes.append(piece.note)
         events, newest_ns = _sorted_within(piece, newest_ns, defects)
+        count_held += len(events)
+        if count_held > _MOST_EVENTS_HELD:
+            raise RecordingError(
+                f"more than {_MOST_EVENTS_HELD:,} events within a second at {piece.place}: no sensor gives so many; "
+                "check the unit of the stamps"
+            )
         overlapping = []
         while held and held[-1].t_ns[-1] > events.t_ns[0]:
             overlapping.append(held.pop())
@@ -61,8 +79,27 @@ def restore_order(pieces: Iterable[Piece], defects: Defects) -> Iterator[Events]
             events = events[np.argsort(events.t_ns, kind="stable")]
         held.append(events)
         while held[0].t_ns[-1] <= newest_ns - MAX_JUMP_BACK_NS:
+            count_held -= len(held[0])
             yield held.popleft()
     yield from held
+
+
+def _without_lone_stamp(pieces: Iterator[Piece], defects: Defects) -> Iterator[Piece]:
+    """Drop the events of the first stamp where a few share it and all others come much later: 0, then Unix time."""
+    waiting: list[Piece] = []
+    count = 0
+    for piece in pieces:
+        waiting.append(piece)
+        t_ns = piece.events.t_ns
+        first_ns = int(waiting[0].events.t_ns[0])
+        others = t_ns != first_ns
+        count += len(t_ns) - int(others.sum())
+        if others.any() or count > _MOST_EVENTS_ALONE:
+            if count <= _MOST_EVENTS_ALONE and int(t_ns[others].min()) - first_ns > _LONE_GAP_NS:
+                defects.alone_at_start += count
+                waiting = [replace(piece, events=piece.events[others])]
+            break
+    yield from chain(waiting, pieces)
 
 
 def _sorted_within(piece: Piece, newest_ns: int | None, defects: Defects) -> tuple[Events, int]:
@@ -71,6 +108,9 @@ def _sorted_within(piece: Piece, newest_ns: int | None, defects: Defects) -> tup
     t_ns = events.t_ns
     first_ns = int(t_ns[0])
     ordered = bool((t_ns[1:] >= t_ns[:-1]).all())
+    low_ns, high_ns = (first_ns, int(t_ns[-1])) if ordered else (int(t_ns.min()), int(t_ns.max()))
+    if low_ns < -LARGEST_NS or high_ns > LARGEST_NS:
+        raise RecordingError(f"{piece.place} has stamps up to {max(-low_ns, high_ns)} ns, which no clock shows")
     if ordered and (newest_ns is None or first_ns >= newest_ns):
         return events, int(t_ns[-1])
     before = np.empty_like(t_ns)  # the newest stamp before each event

@@ -16,6 +16,10 @@ class SensorSize(NamedTuple):
     def __str__(self) -> str:
         return f"{self.width} x {self.height}"
 
+    def scaled(self, factor: float) -> SensorSize:
+        """Return the size of the same sensor at another resolution."""
+        return SensorSize(round(self.width * factor), round(self.height * factor))
+
 
 def drop_outside(events: Events, size: SensorSize) -> Events:
     """Return the events that lie on the sensor (the same object where all do)."""

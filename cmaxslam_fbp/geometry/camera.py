@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -62,6 +62,11 @@ class Camera:
     def matrix(self) -> FloatArray:
         """The matrix `K` (3, 3)."""
         return np.array([[self.fx, 0, self.cx], [0, self.fy, self.cy], [0, 0, 1]])
+
+    def scaled(self, factor: float, width: int, height: int) -> Camera:
+        """Return the same camera at another resolution, of which `factor` pixels cover one of this."""
+        cx, cy = ((centre + 0.5) * factor - 0.5 for centre in (self.cx, self.cy))
+        return replace(self, width=width, height=height, fx=self.fx * factor, fy=self.fy * factor, cx=cx, cy=cy)
 
     def project(self, directions: npt.ArrayLike) -> FloatArray:
         """Return the pixels (N, 2) that see the camera-frame directions (N, 3); all need `z > 0`."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cmaxslam_fbp.config import RecordingConfig
-from cmaxslam_fbp.errors import CalibrationError, RecordingError
+from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
@@ -37,6 +37,7 @@ class BagRecording(Recording):
     endings: ClassVar[tuple[str, ...]] = (".db3", ".mcap")
     folder_file: ClassVar[str] = "metadata.yaml"
     sinks: ClassVar[Mapping[str, Sink]] = {".bag": write_bag}  # of ROS 1
+    damage_advice: ClassVar[str] = "the bag may be cut or damaged ('rosbag reindex' mends a ROS 1 bag without an index)"
 
     @classmethod
     def recognises(cls, path: Path) -> bool:
@@ -48,6 +49,11 @@ class BagRecording(Recording):
         with RosBag(path) as bag:
             self._topics = bag.topics
         self.events_topic = self._choose("event", EVENT_ARRAY_TYPES, self.options.events_topic, "--events-topic")
+        # Topics that the user names are errors now; that there are several is only told when the reference is read.
+        if self.options.poses_topic is not None:
+            self._pose_topic()
+        if self.options.imu_topic is not None:
+            self._imu_topic()
 
     def _choose(self, what: str, types: tuple[str, ...], wanted: str | None, flag: str) -> str:
         """Return the topic of one of the types: the wanted one, or the only one."""
@@ -73,6 +79,12 @@ class BagRecording(Recording):
         if wanted is None and not any(topic.message_type in types for topic in self._topics):
             return None
         return self._choose(what, types, wanted, flag)
+
+    def _pose_topic(self) -> str | None:
+        return self._only("pose", POSE_TYPES, self.options.poses_topic, "--poses-topic")
+
+    def _imu_topic(self) -> str | None:
+        return self._only("IMU", IMU_TYPES, self.options.imu_topic, "--set recording.imu_topic=...")
 
     def topics(self) -> list[tuple[str, str, int]]:
         """Return name, type and number of messages of each topic."""
@@ -100,7 +112,10 @@ class BagRecording(Recording):
             count = 0
             first = 0
             for number, (_, data) in enumerate(bag.messages(self.events_topic)):
-                _, events = bag.parse_events(data)
+                try:
+                    _, events = bag.parse_events(data)
+                except RecordingError as error:
+                    raise RecordingError(f"{self._place(number, number)}: {error}") from None
                 if not len(events):
                     continue
                 if skip_before_ns is not None and max(events.t_ns[0], events.t_ns[-1]) < skip_before_ns:
@@ -127,8 +142,9 @@ class BagRecording(Recording):
         namespace = self.events_topic.rsplit("/", 1)[0]
         topics.sort(key=lambda topic: not topic.name.startswith(namespace + "/"))
         with RosBag(self.path) as bag:
-            _, data = next(bag.messages(topics[0].name))
-            return bag.deserialize(data, topics[0].message_type)
+            for _, data in bag.messages(topics[0].name):
+                return bag.deserialize(data, topics[0].message_type)
+        return None
 
     def _own_calibration(self) -> Camera | None:
         info = self._camera_info()
@@ -138,17 +154,13 @@ class BagRecording(Recording):
         K = np.array(info.K if hasattr(info, "K") else info.k, float).reshape(3, 3)
         if K[0, 0] == 0:  # ROS's sign of an uncalibrated camera
             return None
-        if (info.width, info.height) not in (self.sensor_size, (0, 0)):
-            raise CalibrationError(
-                f"{self.path}: camera_info is for {info.width} x {info.height} pixels, "
-                f"but the events are of a sensor of {self.sensor_size}: give the right calibration with --calib"
-            )
+        size = SensorSize(info.width, info.height) if info.width and info.height else self.calibrated_size
         distortion = tuple(float(c) for c in (info.D if hasattr(info, "D") else info.d))
         model = distortion_model(info.distortion_model)
-        return Camera(*self.sensor_size, K[0, 0], K[1, 1], K[0, 2], K[1, 2], distortion, model)
+        return Camera(*size, K[0, 0], K[1, 1], K[0, 2], K[1, 2], distortion, model)
 
     def _poses(self) -> RotationTrajectory | None:
-        topic = self._only("pose", POSE_TYPES, self.options.poses_topic, "--poses-topic")
+        topic = self._pose_topic()
         if topic is None:
             return None
         stamps, rows = [], []
@@ -170,7 +182,7 @@ class BagRecording(Recording):
         return RotationTrajectory(t_ns, table[:, 3:], table[:, :3])
 
     def _imu(self) -> ImuSamples | None:
-        topic = self._only("IMU", IMU_TYPES, self.options.imu_topic, "--imu-topic")
+        topic = self._imu_topic()
         if topic is None:
             return None
         stamps, rows = [], []

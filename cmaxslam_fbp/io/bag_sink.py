@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from cmaxslam_fbp.errors import OutputError
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.io.ros_bag import Ros1BagWriter
 from cmaxslam_fbp.io.ros_messages import serialize_ros1
+from cmaxslam_fbp.io.trajectory_files import format_seconds
 from cmaxslam_fbp.io.writing import EventSource, WriteEvents
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 MESSAGE_NS = 10_000_000  # events of one message
+_END_OF_BAG_TIME_NS = 2**32 * NS_PER_S  # ROS 1 has 32 bits for the seconds, and no sign
 
 EVENTS_TOPIC, CAMERA_INFO_TOPIC, IMU_TOPIC, POSES_TOPIC = (
     "/dvs/events",
@@ -55,6 +58,11 @@ class _Messages:
 
     def _write_message(self, events: Events) -> None:
         end_ns = int(events.t_ns[-1])
+        if int(events.t_ns[0]) < 0 or end_ns >= _END_OF_BAG_TIME_NS:
+            raise OutputError(
+                f"a ROS 1 bag holds times from 0 to 2^32 s, not {format_seconds(int(events.t_ns[0]))} s; "
+                "write an .npz, a .zip or a folder"
+            )
         self.write_reference_until(end_ns)
         data = serialize_ros1(events, self._source.sensor_size, end_ns, self._sequence)
         self._writer.write(EVENTS_TOPIC, "dvs_msgs/msg/EventArray", end_ns, data)
@@ -69,7 +77,8 @@ class _Messages:
             (POSES_TOPIC, "geometry_msgs/msg/PoseStamped", self._source.ground_truth, self._pose),
         ):
             if samples is not None:
-                first, last = self._done[topic], int(np.searchsorted(samples.t_ns, end_ns, side="right"))
+                last = int(np.searchsorted(samples.t_ns, min(end_ns, _END_OF_BAG_TIME_NS - 1), side="right"))
+                first = max(self._done[topic], int(np.searchsorted(samples.t_ns, 0)))
                 for i in range(first, last):
                     self._writer.write(topic, kind, int(samples.t_ns[i]), message(i))
                 self._done[topic] = max(first, last)

@@ -10,6 +10,7 @@ import numpy as np
 from cmaxslam_fbp.errors import CalibrationError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.geometry.camera import Camera, DistortionModel
+from cmaxslam_fbp.io.bad_input import one_line_errors
 
 # The names that the formats give to the two models.
 _MODELS: dict[str, DistortionModel] = {
@@ -23,6 +24,13 @@ _MODELS: dict[str, DistortionModel] = {
     "kannala_brandt": "equidistant",
 }
 _YAML_ENDINGS = {".yaml", ".yml"}
+_LARGEST_BYTES = 1 << 20
+_LONGEST_SIDE_PX = 1 << 16
+# Where the principal point of a lens lies on its sensor, as a part of the width or height: half or twice the resolution
+# puts it at 0.25 or at 1. And how long a focal length is: from a fisheye's to that of a telescope, in widths.
+_PRINCIPAL_POINT = 0.3, 0.7
+_FOCAL_LENGTH = 0.1, 100.0
+_DAMAGED = "it is not a complete calibration"
 
 
 def distortion_model(name: str) -> DistortionModel:
@@ -48,45 +56,68 @@ def parse_ecd_calibration(text: str, size: SensorSize, source: str) -> Camera:
 
 
 def read_calibration(path: Path, size: SensorSize) -> Camera:
-    """Read a calibration file of any of the known formats; `size` is the size of the recording's sensor."""
-    text = _read_text(path)
-    if path.suffix.lower() not in _YAML_ENDINGS:
-        return parse_ecd_calibration(text, size, str(path))
-    camera = parse_yaml_calibration(text, str(path), size)
-    if (camera.width, camera.height) != size:
-        raise CalibrationError(
-            f"{path} calibrates a sensor of {camera.width} x {camera.height} pixels, but the recording's has {size}"
-        )
-    return camera
+    """Read a calibration file of any of the known formats; `size` is the sensor's, where the file does not tell it."""
+    parse = parse_yaml_calibration if path.suffix.lower() in _YAML_ENDINGS else parse_ecd_calibration
+    return parse(_read_text(path), size, str(path))
 
 
-def read_sensor_size(path: Path) -> SensorSize | None:
-    """Return the sensor size that a calibration file names, or None where its format has none."""
+def read_sensor_size(path: Path, scale: float) -> SensorSize | None:
+    """Return the sensor size that a calibration file names, times `scale`; None where its format has none."""
     if path.suffix.lower() not in _YAML_ENDINGS:
         return None
-    camera = parse_yaml_calibration(_read_text(path), str(path), None)
-    return SensorSize(camera.width, camera.height)
+    camera = parse_yaml_calibration(_read_text(path), None, str(path))
+    return SensorSize(camera.width, camera.height).scaled(scale)
+
+
+def fit_to_sensor(camera: Camera, size: SensorSize, scale: float | None, source: str) -> Camera:
+    """Return a calibration scaled to the recording's sensor; one that cannot be of that sensor is an error.
+
+    `scale` is the user's word on the resolution: with it, only what no camera can be is refused.
+    """
+    told, factor = SensorSize(camera.width, camera.height), scale or 1.0
+    off_px = max(abs(told.width * factor - size.width), abs(told.height * factor - size.height))
+    if off_px >= max(factor, 1):
+        raise CalibrationError(
+            f"{source} calibrates a sensor of {told} pixels, but the recording's has {size}: give the right one with "
+            f"--calib, or scale it with --calib-scale {size.width / told.width:g}"
+        )
+    fitted = camera if scale is None else camera.scaled(scale, *size)
+    across, down = fitted.cx / size.width, fitted.cy / size.height
+    lowest, highest = _PRINCIPAL_POINT if scale is None else (0.0, 1.0)
+    if not (lowest < across < highest and lowest < down < highest):
+        raise CalibrationError(
+            f"{source} has its principal point at pixel ({fitted.cx:.1f}, {fitted.cy:.1f}) of a sensor of {size}: it "
+            f"is of another resolution; scale it, say with --calib-scale {0.5 / max(across, 1e-3):.2g} (1 confirms it)"
+        )
+    if not (_FOCAL_LENGTH[0] < fitted.fx / size.width < _FOCAL_LENGTH[1] and 0.5 < fitted.fx / fitted.fy < 2):
+        raise CalibrationError(
+            f"{source} has the focal lengths {fitted.fx:g} and {fitted.fy:g} px, which no camera of {size} pixels has: "
+            "give the right calibration with --calib, or scale it with --calib-scale"
+        )
+    return fitted
 
 
 def _read_text(path: Path) -> str:
-    try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CalibrationError(f"the calibration {path} cannot be read: {error}") from None
+    if path.exists() and not path.is_file():
+        raise CalibrationError(f"the calibration {path} cannot be read: it is not a file")
+    with one_line_errors(f"the calibration {path}", "give a text file", CalibrationError):
+        with path.open("rb") as file:
+            data = file.read(_LARGEST_BYTES + 1)
+        if len(data) > _LARGEST_BYTES:
+            raise CalibrationError(f"the calibration {path} cannot be read: no calibration has more than a megabyte")
+        return data.decode()
 
 
-def parse_yaml_calibration(text: str, source: str, size: SensorSize | None) -> Camera:
+def parse_yaml_calibration(text: str, size: SensorSize | None, source: str) -> Camera:
     """Return the camera of an OpenCV, ROS or Kalibr YAML text; `size` is for those that do not tell it."""
-    document = _load_yaml(text, source)
-    try:
+    with one_line_errors(source, _DAMAGED, CalibrationError):
+        document = _load_yaml(text, source)
         if "camera_matrix" in document:
             return _opencv(document, source, size)
         name = next((n for n in ("cam0", "cam1") if n in document), None)
         kalibr = document[name] if name else document
         if "intrinsics" in kalibr:
             return _kalibr(kalibr, source, size)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise CalibrationError(f"{source} is not a complete calibration: {error!r}") from None
     raise CalibrationError(
         f"{source} is neither an OpenCV or ROS calibration (camera_matrix) nor a Kalibr one (cam0: intrinsics)"
     )
@@ -116,7 +147,11 @@ def _load_yaml(text: str, source: str) -> dict[str, Any]:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        pass
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            # A few lines of aliases of aliases stand for more values than any memory holds.
+            if self.check_event(yaml.AliasEvent):
+                raise CalibrationError(f"{source} has YAML aliases (*name): write the values out")
+            return super().compose_node(parent, index)
 
     Loader.add_constructor(
         "tag:yaml.org,2002:opencv-matrix",
@@ -135,6 +170,8 @@ def _load_yaml(text: str, source: str) -> dict[str, Any]:
 
 def _size(width: Any, height: Any, size: SensorSize | None, source: str) -> SensorSize:
     if width is not None and height is not None:
+        if max(int(width), int(height)) > _LONGEST_SIDE_PX:
+            raise ValueError("no sensor is so large")
         return SensorSize(int(width), int(height))
     if size is None:
         raise CalibrationError(f"{source} does not name the sensor's size: give it with --sensor-size")

@@ -9,7 +9,7 @@ from pathlib import Path
 def digest(path: Path) -> str:
     """Return the SHA-256 of a file, or of all files of a folder with their names, as hexadecimal text."""
     total = hashlib.sha256()
-    if path.is_file():
+    if not path.is_dir():
         _add(total, path)
     else:
         for file in sorted(item for item in path.rglob("*") if item.is_file()):

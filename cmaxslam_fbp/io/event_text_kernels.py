@@ -50,7 +50,7 @@ def _parse_time(text, at):
             digits += 1
             at += 1
     value = seconds * 1_000_000_000 + nanoseconds
-    if digits == 0 or seconds > 9_000_000_000:
+    if digits == 0 or seconds >= 4_600_000_000:
         return 0, -1
     return (-value if negative else value), at
 

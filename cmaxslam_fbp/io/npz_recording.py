@@ -1,15 +1,16 @@
 """A recording in a NumPy archive, for anyone's data.
 
 Arrays `x`, `y`, `p` (1 or True for brighter; 0, False or -1 for darker) and the time as `t_ns` (integer nanoseconds),
-or as `t`: floating-point seconds, or integers in the unit that the string `time_unit` names (s, ms, us or ns;
-nanoseconds where it is missing). Optional: `width` and `height`; `intrinsics` (fx fy cx cy), `distortion` and
-`distortion_model`; `groundtruth_t_ns`, `groundtruth_xyzw` and `groundtruth_positions_m`; `imu_t_ns`,
+or as `t`: floating-point seconds, or integers in the unit that the string `time_unit` names (s, ms, us or ns; where it
+is missing, micro- or nanoseconds by their rate). Optional: `width` and `height`; `intrinsics` (fx fy cx cy),
+`distortion` and `distortion_model`; `groundtruth_t_ns`, `groundtruth_xyzw` and `groundtruth_positions_m`; `imu_t_ns`,
 `imu_angular_velocity_rad_s` and `imu_linear_acceleration_m_s2`.
 """
 
 from __future__ import annotations
 
 import io
+import math
 import shutil
 import tempfile
 import zipfile
@@ -24,13 +25,14 @@ import numpy.typing as npt
 from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
-from cmaxslam_fbp.events.from_arrays import events_from_arrays, require_columns
+from cmaxslam_fbp.events.from_arrays import events_from_arrays, require_columns, unit_of_times
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.io.bad_input import one_line_errors
 from cmaxslam_fbp.io.calibration import distortion_model
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.writing import EventSource, Sink, WriteEvents
-from cmaxslam_fbp.io.zip_members import zip_members
+from cmaxslam_fbp.io.zip_members import read_member, zip_members
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
@@ -103,11 +105,8 @@ class NpzRecording(Recording):
 
     def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
         super().__init__(path, options)
-        try:
-            with zipfile.ZipFile(path) as archive:
-                self._members = {name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")}
-        except (zipfile.BadZipFile, EOFError) as error:
-            raise RecordingError(f"{path} cannot be read as a NumPy archive: {error}") from None
+        with zipfile.ZipFile(path) as archive:
+            self._members = {name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")}
         self._time_name = "t_ns" if "t_ns" in self._members else "t"
         missing = [name for name in (self._time_name, "x", "y", "p") if name not in self._members]
         if missing:
@@ -117,11 +116,14 @@ class NpzRecording(Recording):
 
     def topics(self) -> list[tuple[str, str, int]]:
         """Return name and type of the arrays, and their lengths."""
+        return self._read(self._headers)
+
+    def _headers(self) -> list[tuple[str, str, int]]:
         with zipfile.ZipFile(self.path) as archive:
             rows = []
             for name in sorted(self._members):
                 with archive.open(f"{name}.npy") as member:
-                    shape, dtype = _read_header(member, f"{self.path}/{name}")
+                    shape, dtype = _read_header(member)
                     rows.append((name, str(dtype), shape[0] if shape else 1))
         return rows
 
@@ -129,15 +131,22 @@ class NpzRecording(Recording):
         """Return small arrays, or None where one of them is missing."""
         if not self._members.issuperset(names):
             return None
-        try:
-            with np.load(self.path, allow_pickle=False) as archive:
-                return {name: archive[name] for name in names}
-        except (ValueError, zipfile.BadZipFile, EOFError) as error:
-            raise RecordingError(f"{self.path} has an array that cannot be read: {error}") from None
+        with zipfile.ZipFile(self.path) as archive:
+            return {name: self._load_array(archive, name) for name in names}
+
+    def _load_array(self, archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
+        with one_line_errors(f"{self.path}/{name}", "it is no array that NumPy wrote"):
+            member = io.BytesIO(read_member(archive, f"{name}.npy"))
+            shape, dtype = _read_header(member)
+            if math.prod(shape) * dtype.itemsize != len(member.getbuffer()) - member.tell():
+                raise ValueError(f"it claims the shape {shape}, but has another length")
+            member.seek(0)
+            return np.lib.format.read_array(member, allow_pickle=False)
 
     def _own_sensor_size(self) -> SensorSize | None:
         size = self._load("width", "height")
-        return SensorSize(int(size["width"]), int(size["height"])) if size else None
+        with one_line_errors(f"{self.path}/width or height", "they must be whole numbers"):
+            return SensorSize(int(size["width"]), int(size["height"])) if size else None
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
         with ExitStack() as stack:
@@ -145,35 +154,41 @@ class NpzRecording(Recording):
             members = {
                 name: stack.enter_context(archive.open(f"{name}.npy")) for name in (self._time_name, "x", "y", "p")
             }
-            headers = {name: _read_header(member, f"{self.path}/{name}") for name, member in members.items()}
+            headers = {name: _read_header(member) for name, member in members.items()}
             count = require_columns(headers, str(self.path))
             named = self._load("time_unit")
             unit = "ns" if self._time_name == "t_ns" else str(named["time_unit"]) if named else None
+            note = ""
             for first in range(0, count, _EVENTS_PER_CHUNK):
                 length = min(_EVENTS_PER_CHUNK, count - first)
-                block = (
+                t, *others = (
                     _read_block(member, headers[name][1], length, f"{self.path}/{name}")
                     for name, member in members.items()
                 )
-                events = events_from_arrays(*block, time_unit=unit, source=str(self.path), first=first)
-                yield Piece(events, f"the events {first} to {first + length - 1} of {self.path}")
+                if unit is None:
+                    unit, note = unit_of_times(t, str(self.path))
+                events = events_from_arrays(t, *others, time_unit=unit, source=str(self.path), first=first)
+                yield Piece(events, f"the events {first} to {first + length - 1} of {self.path}", note)
 
     def _own_calibration(self) -> Camera | None:
         found = self._load("intrinsics")
         if found is None:
             return None
-        fx, fy, cx, cy = (float(number) for number in found["intrinsics"])
         lens = self._load("distortion")
         model = self._load("distortion_model")
-        return Camera(
-            *self.sensor_size,
-            fx,
-            fy,
-            cx,
-            cy,
-            tuple(lens["distortion"].tolist()) if lens else (),
-            distortion_model(str(model["distortion_model"])) if model else "plumb_bob",
-        )
+        with one_line_errors(
+            f"{self.path}/intrinsics or distortion", "they must be the numbers fx fy cx cy, and k1 k2"
+        ):
+            fx, fy, cx, cy = (float(number) for number in found["intrinsics"])
+            return Camera(
+                *self.calibrated_size,
+                fx,
+                fy,
+                cx,
+                cy,
+                tuple(lens["distortion"].tolist()) if lens else (),
+                distortion_model(str(model["distortion_model"])) if model else "plumb_bob",
+            )
 
     def _poses(self) -> RotationTrajectory | None:
         found = self._load("groundtruth_t_ns", "groundtruth_xyzw")
@@ -191,23 +206,17 @@ class NpzRecording(Recording):
         return None if found is None else ImuSamples(*found.values())
 
 
-def _read_header(member: IO[bytes], source: str) -> tuple[tuple[int, ...], np.dtype]:
-    try:
-        version = np.lib.format.read_magic(member)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = read(member)
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise RecordingError(f"{source} is not a NumPy array: {error}") from None
+def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
+    version = np.lib.format.read_magic(member)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = read(member)
     if fortran and len(shape) > 1:
-        raise RecordingError(f"{source} has the shape {shape}; it must be a list of numbers")
+        raise ValueError(f"an array of the shape {shape} is stored by columns; store it by rows")
     return shape, dtype
 
 
 def _read_block(member: IO[bytes], dtype: np.dtype, count: int, source: str) -> npt.NDArray[Any]:
-    try:
-        data = member.read(count * dtype.itemsize)
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise RecordingError(f"{source} cannot be read: {error}; the archive may be cut") from None
+    data = member.read(count * dtype.itemsize)
     if len(data) != count * dtype.itemsize:
         raise RecordingError(f"{source} ends too early: the archive is cut")
     return np.frombuffer(data, dtype)

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from cmaxslam_fbp.config import RecordingConfig
-from cmaxslam_fbp.errors import CalibrationError, RecordingError
+from cmaxslam_fbp.errors import CalibrationError, CmaxSlamError, RecordingError
 from cmaxslam_fbp.events import Defects, Events, SensorSize
 from cmaxslam_fbp.events.ordering import MAX_JUMP_BACK_NS, Piece, restore_order
 from cmaxslam_fbp.events.sensor import drop_outside
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.io.calibration import read_calibration, read_sensor_size
+from cmaxslam_fbp.io.bad_input import one_line_errors
+from cmaxslam_fbp.io.calibration import fit_to_sensor, read_calibration, read_sensor_size
 from cmaxslam_fbp.io.digest import digest
 from cmaxslam_fbp.io.writing import Sink, write_recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
+
+_LONGEST_SIDE_PX = 4096  # no event camera comes near; tables of directions grow with it
+_LONGEST_S = 1e9  # thirty years, as nanoseconds far from what 64 bits hold
+
+_T = TypeVar("_T")
 
 
 @dataclass
@@ -63,6 +69,8 @@ class Recording(ABC):
         Names of all files in a folder that this format writes: only these are ever replaced.
     size_advice : str
         What to do where the sensor's size is not known.
+    damage_advice : str
+        What to do where a file cannot be read.
     """
 
     description: ClassVar[str]
@@ -71,10 +79,12 @@ class Recording(ABC):
     sinks: ClassVar[Mapping[str, Sink]] = {}
     folder_files: ClassVar[tuple[str, ...]] = ()
     size_advice: ClassVar[str] = "give it with --sensor-size WIDTHxHEIGHT"
+    damage_advice: ClassVar[str] = "it may be cut or damaged"
 
     def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
         self.path = path
         self.options = options or RecordingConfig()
+        self._reference_faults: list[str] = []
 
     @classmethod
     def recognises(cls, path: Path) -> bool:
@@ -136,14 +146,26 @@ class Recording(ABC):
 
     def origin(self) -> tuple[str, str]:
         """Return where the recording lies, in full, and the SHA-256 of its content."""
-        return str(self.path.resolve()), digest(self.path)
+        try:
+            return str(self.path.resolve()), digest(self.path)
+        except OSError as error:  # it has gone since: what was computed from it is still worth keeping
+            return str(self.path), f"unknown: {error.strerror or error}"
+
+    def _read(self, part: Callable[[], _T]) -> _T:
+        """Return a part of the recording; whatever is wrong with it is an error of one line."""
+        with one_line_errors(self.path, self.damage_advice):
+            return part()
 
     @cached_property
     def known_size(self) -> SensorSize | None:
         """The sensor's size as the user says, else as the recording tells, else as the given calibration does."""
         options = self.options
-        size = SensorSize(*options.sensor_size) if options.sensor_size else self._own_sensor_size()
-        return read_sensor_size(options.calibration) if size is None and options.calibration else size
+        size = SensorSize(*options.sensor_size) if options.sensor_size else self._read(self._own_sensor_size)
+        if size is None and options.calibration:
+            size = read_sensor_size(options.calibration, options.calibration_scale or 1.0)
+        if size is not None and not 1 <= min(size) <= max(size) <= _LONGEST_SIDE_PX:
+            raise RecordingError(f"{self.path}: no sensor has {size} pixels; {self.size_advice}")
+        return size
 
     @property
     def sensor_size(self) -> SensorSize:
@@ -152,12 +174,22 @@ class Recording(ABC):
             raise RecordingError(f"{self.path} does not tell the sensor's size: {self.size_advice}")
         return self.known_size
 
+    @property
+    def calibrated_size(self) -> SensorSize:
+        """The sensor's size at the resolution of its calibration, for one that does not tell it."""
+        return self.sensor_size.scaled(1 / (self.options.calibration_scale or 1.0))
+
     @cached_property
     def camera(self) -> Camera | None:
         """The calibrated camera, or None: that of the given calibration first, else the recording's own."""
-        if self.options.calibration is not None:
-            return read_calibration(self.options.calibration, self.sensor_size)
-        return self._own_calibration()
+        file = self.options.calibration
+        if file is not None:
+            camera: Camera | None = read_calibration(file, self.calibrated_size)
+        else:
+            camera = self._read(self._own_calibration)
+        if camera is None:
+            return None
+        return fit_to_sensor(camera, self.sensor_size, self.options.calibration_scale, str(file or self.path))
 
     def require_camera(self) -> Camera:
         """Return the calibrated camera; a `CalibrationError` where there is none."""
@@ -170,13 +202,26 @@ class Recording(ABC):
 
     @cached_property
     def ground_truth(self) -> RotationTrajectory | None:
-        """The reference orientation, camera to world, or None."""
-        return self._poses()
+        """The reference orientation, camera to world; None where there is none, or none that can be right."""
+        return self._reference(self._poses)
 
     @cached_property
     def imu(self) -> ImuSamples | None:
-        """The inertial measurements, or None."""
-        return self._imu()
+        """The inertial measurements; None where there are none, or none that can be right."""
+        return self._reference(self._imu)
+
+    def _reference(self, part: Callable[[], _T | None]) -> _T | None:
+        """Return a part of the reference; what is wrong with it is kept for `check_reference`."""
+        try:
+            return self._read(part)
+        except CmaxSlamError as error:
+            self._reference_faults.append(f"a part of the reference is left out: {str(error)[:240]}")
+            return None
+
+    def check_reference(self) -> list[str]:
+        """Read the reference poses and the IMU; return one line for each that cannot be used, and why."""
+        _ = self.ground_truth, self.imu
+        return list(self._reference_faults)
 
     @property
     def gyroscope(self) -> AngularVelocities | None:
@@ -192,21 +237,25 @@ class Recording(ABC):
 
     def _ordered(self, defects: Defects, skip_before_ns: int | None) -> Iterator[Events]:
         size = self.sensor_size
-        for events in restore_order(self._pieces(skip_before_ns), defects):
+        for events in restore_order(self._readable_pieces(skip_before_ns), defects):
             inside = drop_outside(events, size)
             defects.outside_sensor += len(events) - len(inside)
             if len(inside):
                 yield inside
+
+    def _readable_pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
+        with one_line_errors(self.path, self.damage_advice):
+            yield from self._pieces(skip_before_ns)
 
     def chunks(self, start_s: float | None = None, duration_s: float | None = None) -> EventStream:
         """Return a pass over the events of the half-open range `[start_s, start_s + duration_s)`, ordered by time.
 
         An empty range is a `RecordingError`, raised when the pass ends without an event.
         """
-        if start_s is not None and not start_s >= 0:
-            raise RecordingError(f"the start must be 0 s or later, not {start_s} s")
-        if duration_s is not None and not duration_s > 0:
-            raise RecordingError(f"the duration must be positive, not {duration_s} s")
+        if start_s is not None and not 0 <= start_s <= _LONGEST_S:
+            raise RecordingError(f"the start must be 0 s or later, up to {_LONGEST_S:g} s, not {start_s} s")
+        if duration_s is not None and not 0 < duration_s <= _LONGEST_S:
+            raise RecordingError(f"the duration must be positive, up to {_LONGEST_S:g} s, not {duration_s} s")
         defects = Defects()
         return EventStream(self._range(start_s, duration_s, defects), defects)
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import os
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from cmaxslam_fbp.errors import CmaxSlamError, RecordingError
+from cmaxslam_fbp.io.bad_input import largest_plausible_size
 
 if TYPE_CHECKING:
     from cmaxslam_fbp.events import Events, SensorSize
 
 ROS1_MAGIC = b"#ROSBAG V"
+_ALWAYS_READ = 1 << 20  # bytes; so small a length needs no look at the file
 
 
 class Topic(NamedTuple):
@@ -31,22 +34,71 @@ def is_ros1_bag(path: Path) -> bool:
         return file.read(len(ROS1_MAGIC)) == ROS1_MAGIC
 
 
+class _BoundedFile(io.BufferedReader):
+    """A file that refuses to read more than it has: rosbags takes lengths from the file, and memory for them."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read as any file does; a length beyond its end is an error."""
+        if size is not None and size > _ALWAYS_READ and size > os.fstat(self.fileno()).st_size - self.tell():
+            raise ValueError(f"a record claims {size:,} bytes, more than the file has")
+        return super().read(size)
+
+
+class _BoundedPath(type(Path())):  # type: ignore[misc]
+    """A path that opens as a bounded file."""
+
+    def open(self, mode: str = "r", *options: Any, **more: Any) -> IO[Any]:
+        """Open the file; only bytes are bounded."""
+        return _BoundedFile(io.FileIO(self)) if mode == "rb" else super().open(mode, *options, **more)
+
+
+def _unpack(decompressor: Any, data: bytes) -> bytes:
+    """Unpack the bytes of a chunk, but not without end."""
+    limit = largest_plausible_size(len(data))
+    unpacked: bytes = decompressor.decompress(data, limit)
+    if not decompressor.eof:
+        what = f"holds more than {limit:,}: no real recording does" if len(unpacked) == limit else "is cut"
+        raise ValueError(f"a compressed chunk of {len(data):,} bytes {what}")
+    return unpacked
+
+
+def _bound_decompression() -> None:
+    """Put decompression with a limit into the tables of rosbags, which unpacks whatever a chunk holds."""
+    from bz2 import BZ2Decompressor
+
+    from lz4.frame import LZ4FrameDecompressor  # type: ignore[import-untyped]
+    from rosbags.rosbag1 import reader as ros1
+    from rosbags.rosbag2 import storage_mcap as mcap
+
+    ros1.decompressors |= {
+        "bz2": lambda data: _unpack(BZ2Decompressor(), data),
+        "lz4": lambda data: _unpack(LZ4FrameDecompressor(), data),
+    }
+    mcap.DECOMPRESSORS |= {
+        "lz4": lambda data, _: _unpack(LZ4FrameDecompressor(), data),
+        "zstd": lambda data, _: _unpack(mcap.zstd.ZstdDecompressor(), data),  # type: ignore[attr-defined]
+    }
+
+
 class RosBag:
-    """An open bag of either kind; a context manager."""
+    """An open bag of either kind; a context manager. `BagRecording` turns what rosbags raises into one line."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        with self._one_line_errors():
-            self.is_ros1 = is_ros1_bag(path)
-            reader: Any
-            if self.is_ros1:
-                from rosbags.rosbag1 import Reader as Ros1Reader
+        self.is_ros1 = is_ros1_bag(path)
+        if path.is_dir() and (pipes := [item.name for item in path.iterdir() if not (item.is_file() or item.is_dir())]):
+            raise ValueError(f"{', '.join(pipes)} in it is a device or a pipe")
+        reader: Any
+        _bound_decompression()
+        if self.is_ros1:
+            from rosbags.rosbag1 import Reader as Ros1Reader
 
-                reader = Ros1Reader(path)
-            else:
-                from rosbags.rosbag2 import Reader as Ros2Reader
+            reader = Ros1Reader(_BoundedPath(path))
+        else:
+            from rosbags.rosbag2 import Reader as Ros2Reader
 
-                reader = Ros2Reader(path)
+            reader = Ros2Reader(_BoundedPath(path))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the YAML library, on the metadata of a ROS 2 bag
             reader.open()
         self._reader = reader
         self._typestore: Any = None
@@ -57,46 +109,22 @@ class RosBag:
     def __exit__(self, *_: object) -> None:
         self._reader.close()
 
-    @contextmanager
-    def _one_line_errors(self) -> Iterator[None]:
-        """Turn whatever a damaged file makes the libraries raise into one line."""
-        try:
-            yield
-        except (CmaxSlamError, MemoryError):
-            raise
-        # rosbags, bz2, lz4, sqlite and struct raise many types of error on damaged bytes, asserts among them.
-        except Exception as error:
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise RecordingError(
-                f"{self.path} cannot be read as a ROS bag: {reason.rstrip('.')}; "
-                "the file may be cut or damaged ('rosbag reindex' mends a ROS 1 bag without an index)"
-            ) from error
-
     @property
     def topics(self) -> list[Topic]:
         """All topics, by name."""
-        with self._one_line_errors():
-            found: dict[str, Topic] = {}
-            for connection in self._reader.connections:
-                before = found.get(connection.topic)
-                found[connection.topic] = Topic(
-                    connection.topic,
-                    connection.msgtype,
-                    connection.msgcount + (before.messages if before else 0),
-                )
-            return sorted(found.values())
+        found: dict[str, Topic] = {}
+        for connection in self._reader.connections:
+            # The metadata of a ROS 2 bag is YAML, in which a name or a number may be anything.
+            name, before = str(connection.topic), found.get(str(connection.topic))
+            messages = int(connection.msgcount) + (before.messages if before else 0)
+            found[name] = Topic(name, str(connection.msgtype), messages)
+        return sorted(found.values())
 
     def messages(self, topic: str) -> Iterator[tuple[int, bytes]]:
         """Yield the message stamp in nanoseconds and the serialised bytes of each message of a topic."""
-        with self._one_line_errors():
-            connections = [c for c in self._reader.connections if c.topic == topic]
-            stream = self._reader.messages(connections=connections)
-        while True:
-            with self._one_line_errors():
-                item = next(stream, None)
-            if item is None:
-                return
-            yield item[1], item[2]
+        connections = [c for c in self._reader.connections if c.topic == topic]
+        for _, stamp_ns, data in self._reader.messages(connections=connections):
+            yield stamp_ns, data
 
     def parse_events(self, data: bytes) -> tuple[SensorSize, Events]:
         """Return the sensor size and the events of a serialised `EventArray`."""
@@ -106,14 +134,13 @@ class RosBag:
 
     def deserialize(self, data: bytes, message_type: str) -> Any:
         """Return the message object of a standard type, with the field names of its ROS version."""
-        with self._one_line_errors():
-            if self._typestore is None:
-                from rosbags.typesys import Stores, get_typestore
+        if self._typestore is None:
+            from rosbags.typesys import Stores, get_typestore
 
-                self._typestore = get_typestore(Stores.ROS1_NOETIC if self.is_ros1 else Stores.ROS2_HUMBLE)
-            if self.is_ros1:
-                return self._typestore.deserialize_ros1(data, message_type)
-            return self._typestore.deserialize_cdr(data, message_type)
+            self._typestore = get_typestore(Stores.ROS1_NOETIC if self.is_ros1 else Stores.ROS2_HUMBLE)
+        if self.is_ros1:
+            return self._typestore.deserialize_ros1(data, message_type)
+        return self._typestore.deserialize_cdr(data, message_type)
 
 
 class Ros1BagWriter:

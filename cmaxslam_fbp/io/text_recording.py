@@ -27,7 +27,7 @@ from cmaxslam_fbp.io.event_text import format_event_text, read_event_text
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.trajectory_files import imu_lines, parse_imu, parse_trajectory, trajectory_lines
 from cmaxslam_fbp.io.writing import EventSource, Sink, WriteEvents
-from cmaxslam_fbp.io.zip_members import zip_members
+from cmaxslam_fbp.io.zip_members import read_member, zip_members
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
@@ -95,21 +95,19 @@ class TextRecording(Recording):
             raise RecordingError(f"{path} has no {EVENTS}: an ECD recording has {EVENTS} and {CALIBRATION}")
 
     def _find(self) -> dict[str, str]:
-        """Return where each of the files lies."""
+        """Return where each of the files lies: in an archive all in one folder."""
         wanted = (EVENTS, CALIBRATION, CALIBRATION_YAML, POSES, IMU)
         if not self._is_zip:
             return {name: name for name in wanted if (self.path / name).is_file()}
-        with self._archive() as archive:
-            members = sorted(archive.namelist(), key=lambda name: name.count("/"), reverse=True)
-            return {name.rsplit("/", 1)[-1]: name for name in members if name.rsplit("/", 1)[-1] in wanted}
-
-    @contextmanager
-    def _archive(self) -> Iterator[zipfile.ZipFile]:
-        try:
-            with zipfile.ZipFile(self.path) as archive:
-                yield archive
-        except (zipfile.BadZipFile, EOFError) as error:
-            raise RecordingError(f"{self.path} cannot be read as a zip archive: {error}; it may be cut") from None
+        with zipfile.ZipFile(self.path) as archive:
+            members = archive.namelist()
+        folders = [name.removesuffix(EVENTS) for name in members if name.rsplit("/", 1)[-1] == EVENTS]
+        if len(folders) > 1:
+            listed = ", ".join(folder or "(none)" for folder in folders[:8])
+            raise RecordingError(
+                f"{self.path} has {len(folders)} recordings, in the folders {listed}: unpack it and give one of them"
+            )
+        return {name: folder + name for folder in folders for name in wanted if folder + name in members}
 
     @contextmanager
     def _open(self, name: str) -> Iterator[BinaryIO]:
@@ -117,17 +115,21 @@ class TextRecording(Recording):
             with (self.path / name).open("rb") as file:
                 yield file
             return
-        with self._archive() as archive, archive.open(self._names[name]) as member:
+        with zipfile.ZipFile(self.path) as archive, archive.open(self._names[name]) as member:
             yield member  # type: ignore[misc]
 
-    def _read(self, name: str) -> str | None:
+    def _text(self, name: str) -> str | None:
         if name not in self._names:
             return None
-        with self._open(name) as file:
-            try:
-                return file.read().decode("utf-8-sig")
-            except UnicodeDecodeError:
-                raise RecordingError(f"{self._source(name)} is not a text file") from None
+        if self._is_zip:
+            with zipfile.ZipFile(self.path) as archive:
+                data = read_member(archive, self._names[name])
+        else:
+            data = (self.path / name).read_bytes()
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise RecordingError(f"{self._source(name)} is not a text file") from None
 
     def _source(self, name: str) -> str:
         return f"{self.path}/{self._names[name]}"
@@ -146,8 +148,8 @@ class TextRecording(Recording):
         return self.known_size or ECD_SENSOR
 
     def _yaml_calibration(self) -> Camera | None:
-        text = self._read(CALIBRATION_YAML)
-        return None if text is None else parse_yaml_calibration(text, self._source(CALIBRATION_YAML), None)
+        text = self._text(CALIBRATION_YAML)
+        return None if text is None else parse_yaml_calibration(text, None, self._source(CALIBRATION_YAML))
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
         known = self.known_size is not None
@@ -164,15 +166,15 @@ class TextRecording(Recording):
     def _own_calibration(self) -> Camera | None:
         if (camera := self._yaml_calibration()) is not None:
             return camera
-        text = self._read(CALIBRATION)
+        text = self._text(CALIBRATION)
         if text is None or not text.strip():
             return None
-        return parse_ecd_calibration(text, self.sensor_size, self._source(CALIBRATION))
+        return parse_ecd_calibration(text, self.calibrated_size, self._source(CALIBRATION))
 
     def _poses(self) -> RotationTrajectory | None:
-        text = self._read(POSES)
+        text = self._text(POSES)
         return None if text is None else parse_trajectory(text, source=self._source(POSES))
 
     def _imu(self) -> ImuSamples | None:
-        text = self._read(IMU)
+        text = self._text(IMU)
         return None if text is None else parse_imu(text, source=self._source(IMU))

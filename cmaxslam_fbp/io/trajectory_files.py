@@ -14,14 +14,14 @@ import numpy as np
 from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.errors import TrajectoryError
 from cmaxslam_fbp.io.atomic_files import write_file
-from cmaxslam_fbp.nanoseconds import NS_PER_S
+from cmaxslam_fbp.nanoseconds import LARGEST_NS, NS_PER_S
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 POSE_COLUMNS = ("t", "tx", "ty", "tz", "qx", "qy", "qz", "qw")
 IMU_COLUMNS = ("t", "ax", "ay", "az", "gx", "gy", "gz")
 
-_LARGEST_NS = 2**62
+_LARGEST_S = LARGEST_NS // NS_PER_S
 _UNIT_TOLERANCE = 1e-2  # what RotationTrajectory accepts: files with two decimals still pass
 
 
@@ -42,7 +42,7 @@ def parse_trajectory(text: str, *, source: str) -> RotationTrajectory:
     """Return the trajectory of the text of a TUM file; `source` names it in errors."""
     t_ns, values, lines = _parse_samples(text, source, POSE_COLUMNS)
     quaternions = values[:, 3:]
-    bad = np.abs(np.linalg.norm(quaternions, axis=1) - 1) >= _UNIT_TOLERANCE
+    bad = np.abs(np.linalg.norm(np.clip(quaternions, -2, 2), axis=1) - 1) >= _UNIT_TOLERANCE
     if bad.any():
         place = int(np.argmax(bad))
         raise TrajectoryError(
@@ -96,6 +96,8 @@ def format_seconds(t_ns: int) -> str:
 
 
 def _read_text(path: str | os.PathLike[str]) -> str:
+    if Path(path).exists() and not Path(path).is_file():
+        raise TrajectoryError(f"{path}: cannot be read (not a file); give one with a line per sample")
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
@@ -134,18 +136,19 @@ def _parse_times(stamps: list[str], source: str, lines: list[int]) -> IntArray:
     t_ns = np.empty(len(stamps), np.int64)
     for place, stamp in enumerate(stamps):
         try:
+            seconds = Decimal(stamp)
+            too_large = seconds.is_finite() and not -_LARGEST_S < seconds < _LARGEST_S  # before exponents become digits
             # Decimals beyond the ninth are rounded; Decimal keeps 28 digits, a stamp has at most 19.
-            nanoseconds = int(Decimal(stamp).scaleb(9).to_integral_value())
+            t_ns[place] = 0 if too_large else int(seconds.scaleb(9).to_integral_value())
         except (ArithmeticError, ValueError) as error:
             raise TrajectoryError(
                 f"{source}, line {lines[place]}: the time '{stamp}' is not a number; write seconds"
             ) from error
-        if abs(nanoseconds) > _LARGEST_NS:
+        if too_large:
             raise TrajectoryError(
                 f"{source}, line {lines[place]}: the time {stamp} is too large for seconds; "
                 "if the file counts in nanoseconds, divide by 1e9"
             )
-        t_ns[place] = nanoseconds
     return t_ns
 
 

@@ -128,6 +128,7 @@ class _Run:
         self._config, self._recording, self._on_step = config, recording, on_step
         self._range = start_s, duration_s
         camera = recording.require_camera()
+        self._reference_faults = recording.check_reference()  # now, so that nothing is lost by it at the end
         self._estimator = VelocityEstimator(camera, config.frontend)
         self._backend = Backend(config.backend, camera)
         self._stream: EventStream = recording.chunks(start_s, duration_s)
@@ -216,7 +217,7 @@ class _Run:
         return replace(result, evaluation=self._evaluate(result))
 
     def _warnings(self, result: SlamResult) -> list[str]:
-        lines = self._stream.defects.describe()
+        lines = [*self._stream.defects.describe(), *self._reference_faults]
         if result.lost_windows:
             first = next(window for window in result.windows if window.tracking is Tracking.LOST)
             lines.append(

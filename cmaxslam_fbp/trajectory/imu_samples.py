@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.errors import TrajectoryError
 from cmaxslam_fbp.trajectory.angular_velocities import AngularVelocities
+
+_LARGEST = 1e6  # rad/s and m/s^2
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +27,15 @@ class ImuSamples:
             raise TypeError(
                 f"angular velocities {self.angular_velocity_rad_s.shape} and accelerations "
                 f"{self.linear_acceleration_m_s2.shape} do not fit {len(self.t_ns)} times"
+            )
+
+        if self.t_ns.dtype != np.int64:
+            raise TypeError(f"IMU times are int64 nanoseconds, not {self.t_ns.dtype}")
+        table = np.hstack([self.angular_velocity_rad_s, self.linear_acceleration_m_s2])
+        good = (np.abs(table) < _LARGEST).all(axis=1)  # not so for a NaN
+        if not good.all():
+            raise TrajectoryError(
+                f"IMU sample {int(np.argmin(good))} is no measurement: {table[np.argmin(good)].tolist()}"
             )
 
     def __len__(self) -> int:

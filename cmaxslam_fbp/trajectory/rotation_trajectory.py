@@ -11,7 +11,9 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import TrajectoryError
-from cmaxslam_fbp.nanoseconds import NS_PER_S, as_nanoseconds
+from cmaxslam_fbp.nanoseconds import LARGEST_NS, NS_PER_S, as_nanoseconds
+
+_LARGEST_M = 1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,8 @@ class RotationTrajectory:
             raise TypeError(f"times {t_ns.shape} and positions {self.positions_m.shape} do not fit together")
         if len(t_ns) < 2:
             raise TrajectoryError(f"a trajectory needs at least two poses, not {len(t_ns)}")
+        if (furthest_ns := max(-int(t_ns.min()), int(t_ns.max()))) > LARGEST_NS:
+            raise TrajectoryError(f"a pose has a time of {furthest_ns} ns, which no clock shows")
         steps = np.diff(t_ns)
         if (steps <= 0).any():
             place = int(np.argmax(steps <= 0)) + 1
@@ -50,7 +54,12 @@ class RotationTrajectory:
                 f"the times of a trajectory must increase, but pose {place} at {t_ns[place]} ns follows one "
                 f"at {t_ns[place - 1]} ns: sort the poses and drop repeated ones"
             )
-        norms = np.linalg.norm(quaternions, axis=1)
+        if self.positions_m is not None and not (good := (np.abs(self.positions_m) < _LARGEST_M).all(axis=1)).all():
+            place = int(np.argmin(good))
+            raise TrajectoryError(
+                f"pose {place} has the position {self.positions_m[place].tolist()}, which is no place"
+            )
+        norms = np.linalg.norm(np.clip(quaternions, -2, 2), axis=1)  # clipped: squares of huge numbers overflow
         bad = ~(np.abs(norms - 1) < 1e-2)
         if bad.any():
             place = int(np.argmax(bad))

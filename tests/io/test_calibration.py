@@ -5,7 +5,8 @@ import pytest
 from cmaxslam_fbp.errors import CalibrationError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.io.calibration import read_calibration, read_sensor_size
+from cmaxslam_fbp.io import open_recording
+from cmaxslam_fbp.io.calibration import fit_to_sensor, read_calibration, read_sensor_size
 
 SIZE = SensorSize(640, 480)
 WANTED = Camera(640, 480, 500.5, 501.5, 320.25, 240.75, (-0.1, 0.02, 0.001, -0.002, 0.0))
@@ -38,7 +39,7 @@ def save(tmp_path, text, name="calib.yaml"):
 def test_yaml_files_give_the_camera_and_its_size(tmp_path, text):
     path = save(tmp_path, text)
     assert read_calibration(path, SIZE) == WANTED
-    assert read_sensor_size(path) == SIZE
+    assert read_sensor_size(path, 1.0) == SIZE
 
 
 def test_what_opencv_itself_writes_is_read(tmp_path):
@@ -62,7 +63,7 @@ def test_kalibr_equidistant_is_a_fisheye(tmp_path):
 def test_ecd_text_takes_the_size_of_the_recording(tmp_path):
     path = save(tmp_path, "500.5 501.5 320.25 240.75 -0.1 0.02 0.001 -0.002 0.0\n", "calib.txt")
     assert read_calibration(path, SIZE) == WANTED
-    assert read_sensor_size(path) is None
+    assert read_sensor_size(path, 1.0) is None
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,6 @@ def test_ecd_text_takes_the_size_of_the_recording(tmp_path):
         (ROS.replace("plumb_bob", "thin_prism"), "distortion model 'thin_prism' is not supported"),
         (ROS.replace("[-0.1, 0.02, 0.001, -0.002, 0]", "[1, 2, 3, 4, 5, 6, 7, 8]"), "at most 5 coefficients"),
         (ROS.replace("500.5", "0"), "not those of a camera"),
-        (ROS.replace("640", "320"), "calibrates a sensor of 320 x 480 pixels, but the recording's has 640 x 480"),
         (ROS.replace("[500.5, 0,", "[500.5,"), "not a complete calibration"),
         (KALIBR.replace("pinhole", "omni"), "camera model 'omni'"),
         (KALIBR.replace("intrinsics", "intrinsic"), "neither an OpenCV or ROS calibration"),
@@ -88,3 +88,95 @@ def test_faulty_calibrations_are_explained_in_one_line(tmp_path, text, complaint
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(CalibrationError, match=r"nothing\.yaml cannot be read"):
         read_calibration(tmp_path / "nothing.yaml", SIZE)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("a: &a [1, 2]\nb: *a\n", r"has YAML aliases \(\*name\): write the values out"),
+        (ROS.replace("image_width: 640", "image_width: 2020-13-45"), "month must be in 1..12"),
+        (ROS.replace("image_width: 640", "image_width: 2020-01-02"), "cannot be read: int"),
+        (ROS.replace("image_width: 640", "image_width: .inf"), "cannot convert float infinity"),
+        (ROS.replace("640", "!!int abc"), "invalid literal"),
+        (ROS.replace("640", "1" + "0" * 400), "no sensor is so large"),
+        (ROS.replace("640", "!!python/object:os.system {}"), "not valid YAML"),
+        ("a: " + "[" * 5000, "recursion"),
+        ("cam0: [intrinsics]\n", "it is not a complete calibration"),
+        ("cam0: 5\n", "it is not a complete calibration"),
+        ("cam0: {intrinsics: [1, 2, 3]}\n", "it is not a complete calibration"),
+        (KALIBR.replace("[640, 480]", "[[1], [2]]"), "it is not a complete calibration"),
+    ],
+)
+def test_strange_yaml_is_one_line(tmp_path, text, complaint):
+    with pytest.raises(CalibrationError, match=complaint) as caught:
+        read_calibration(save(tmp_path, text), SIZE)
+    assert "\n" not in str(caught.value)
+
+
+def test_aliases_that_stand_for_a_thousand_million_values_take_no_time(tmp_path):
+    lines = ["l0: &l0 [1.0, 1.0]"] + [f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 10)}]" for i in range(1, 10)]
+    text = "\n".join([*lines, "camera_matrix: {rows: 3, cols: 3, data: *l9}"])
+    with pytest.raises(CalibrationError, match="has YAML aliases"):
+        read_calibration(save(tmp_path, text), SIZE)
+
+
+def test_a_large_or_binary_file_is_no_calibration(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"1 " * 600_000)
+    (tmp_path / "b.txt").write_bytes(b"\xff\xfe\x00")
+    for name, words in (("a.txt", "no calibration has more than a megabyte"), ("b.txt", "codec can't decode")):
+        with pytest.raises(CalibrationError, match=rf"{name} cannot be read: .*{words}"):
+            read_calibration(tmp_path / name, SIZE)
+
+
+HALF = SensorSize(320, 240)
+
+
+def test_a_calibration_at_twice_the_resolution_is_scaled_by_its_pixels(tmp_path):
+    camera = read_calibration(save(tmp_path, ROS), HALF)
+    with pytest.raises(CalibrationError, match=r"of 640 x 480 pixels, but the recording's has 320 x 240: .*scale 0\.5"):
+        fit_to_sensor(camera, HALF, None, "a file")
+    half = fit_to_sensor(camera, HALF, 0.5, "a file")
+    # The first two pixels of a row become one: its centre lies at 0.5 of theirs, and at 0 of its own.
+    assert (half.width, half.height) == HALF
+    assert (half.fx, half.fy, half.cx, half.cy) == (250.25, 250.75, 159.875, 120.125)
+    assert half.distortion == camera.distortion
+    points = camera.undistort([[0.5, 0.5], [639.5, 479.5]])
+    np.testing.assert_allclose(half.undistort([[0.0, 0.0], [319.5, 239.5]]), points, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "complaint"),
+    [
+        ("1001 1003 640.5 481.5", r"principal point at pixel \(640\.5, 481\.5\) of a sensor of 640 x 480.*scale 0\.5 "),
+        ("250 250 160.1 120.4", r"principal point at pixel \(160\.1, 120\.4\) .*--calib-scale 2 \(1 confirms it\)"),
+        ("500 500 320 -4", "principal point"),
+        ("0.5 0.5 320 240", "focal lengths 0.5 and 0.5 px, which no camera of 640 x 480 pixels has"),
+        ("1e5 1e5 320 240", "focal lengths"),
+        ("500 50 320 240", "focal lengths 500 and 50 px"),
+    ],
+)
+def test_intrinsics_of_another_resolution_are_refused(tmp_path, numbers, complaint):
+    path = save(tmp_path, numbers, "calib.txt")
+    np.savez(tmp_path / "a.npz", t_ns=[1], x=[1], y=[1], p=[1], width=640, height=480)
+    with pytest.raises(CalibrationError, match=complaint):
+        open_recording(tmp_path / "a.npz", calibration=path).require_camera()
+
+
+def test_a_scale_is_the_users_word_on_the_resolution(tmp_path, run):
+    path = save(tmp_path, "1001 1003 640.5 481.5", "calib.txt")
+    np.savez(tmp_path / "a.npz", t_ns=[1], x=[1], y=[1], p=[1], width=640, height=480)
+    camera = open_recording(tmp_path / "a.npz", calibration=path, calibration_scale=0.5).require_camera()
+    assert (camera.width, camera.height, camera.fx, camera.cx) == (640, 480, 500.5, 320.0)
+    np.savez(tmp_path / "b.npz", t_ns=[1], x=[1], y=[1], p=[1], width=641, height=481)
+    for name in ("a.npz", "b.npz"):
+        assert "fx 500.500" in run("info", tmp_path / name, "--calib", path, "--calib-scale", "0.5", "--quiet").stdout
+    assert "principal point" in run("info", tmp_path / "a.npz", "--calib", path, "--quiet", code=1).stderr
+    off_centre = save(tmp_path, "500 500 100 400", "crop.txt")
+    assert open_recording(tmp_path / "a.npz", calibration=off_centre, calibration_scale=1).require_camera().cx == 100
+
+
+def test_the_size_that_a_calibration_tells_is_scaled_too(tmp_path):
+    np.savez(tmp_path / "a.npz", t_ns=[1], x=[1], y=[1], p=[1])
+    recording = open_recording(tmp_path / "a.npz", calibration=save(tmp_path, ROS), calibration_scale=0.5)
+    assert recording.sensor_size == HALF
+    assert recording.require_camera().fx == 250.25

@@ -46,16 +46,61 @@ def test_integers_count_in_the_unit_that_is_named(archive, unit, factor):
     assert times(archive(t=np.array([1, 2, 4]), time_unit=unit)) == [factor, 2 * factor, 4 * factor]
 
 
-def test_integers_without_a_unit_are_nanoseconds(archive):
+def test_a_few_integers_without_a_unit_are_nanoseconds(archive):
     assert times(archive(t=np.array([5, 6, 7]))) == [5, 6, 7]
 
 
-def test_microseconds_taken_for_nanoseconds_are_found_out(archive):
-    n = 5000
+@pytest.mark.parametrize(
+    ("rate_ev_s", "clock_ns", "stored", "unit_ns", "word"),
+    [
+        (1e6, 1000, "us", 1000, "us"),  # as nanoseconds, a thousand million events a second
+        (7e4, 1000, "us", 1000, "us"),
+        (1e6, 1000, "ns", 1, "ns"),  # 1e3 events a second as microseconds, but the clock ticks microseconds
+        (2e5, 1, "ns", 1, "ns"),  # 200 events a second as microseconds
+    ],
+)
+def test_the_unit_of_integers_is_judged_by_their_rate_and_said(archive, rate_ev_s, clock_ns, stored, unit_ns, word):
+    n = 20_000
+    t_ns = (np.arange(n) * (1e9 / rate_ev_s)).astype(np.int64) // clock_ns * clock_ns
     column = np.ones(n, np.uint16)
-    path = archive(t=np.arange(n) // 2, x=column, y=column, p=column)
+    stream = open_recording(archive(t=t_ns // unit_ns, x=column, y=column, p=column)).chunks()
+    np.testing.assert_array_equal(Events.concatenate(stream).t_ns, t_ns)
+    (line,) = stream.defects.describe()
+    assert f"the times have no unit: they were taken as {word}, {rate_ev_s:.2g} events a second" in line
+
+
+@pytest.mark.parametrize("rate_ns", [5e6, 4e7, 1e2, 1e11])
+def test_a_unit_that_cannot_be_told_is_asked_for(archive, rate_ns):
+    n = 20_000
+    column = np.ones(n, np.uint16)
+    t = np.arange(n) * int(1e9 / rate_ns) if rate_ns < 1e9 else np.arange(n) // int(rate_ns / 1e9)
+    arrays = {"t": t, "x": column, "y": column, "p": column}
+    with pytest.raises(RecordingError, match=r"without a unit: .* add the string 'time_unit' \(s, ms, us or ns\)"):
+        times(archive(**arrays))
+    assert times(archive(**arrays, time_unit="us"))[:2] == [int(t[0]) * 1000, int(t[1]) * 1000]
+
+
+def test_named_nanoseconds_that_no_sensor_gives_are_found_out(archive):
+    column = np.ones(5000, np.uint16)
     with pytest.raises(RecordingError, match="its times are not in nanoseconds; add the string 'time_unit'"):
-        times(path)
+        times(archive(t_ns=np.arange(5000) // 2, x=column, y=column, p=column))
+
+
+@pytest.mark.parametrize(
+    ("t", "unit", "event"),
+    [
+        (np.array([1, 2**63 + 1, 3], np.uint64), "ns", 1),
+        (np.array([1, 2, 2**63 - 1]), "ns", 2),
+        (np.array([-(2**63), 2, 3]), "ns", 0),
+        (np.array([1, 2, 10**10]), "s", 2),  # seconds beyond int64
+        (np.array([1, 2**60, 3]), "us", 1),
+        (np.array([0.0, 1.0, 1e300]), "s", 2),
+        (np.array([0.0, -1e12, 1.0]), "s", 1),
+    ],
+)
+def test_times_that_64_bits_do_not_hold_are_errors(archive, t, unit, event):
+    with pytest.raises(RecordingError, match=f"the time of event {event}, .* is more than 64 bits of nanoseconds hold"):
+        times(archive(t=t, time_unit=unit))
 
 
 @pytest.mark.parametrize("p", [[True, False, True], [1, 0, 1], [1, -1, 1], [1.0, -1.0, 1.0]])
@@ -106,5 +151,5 @@ def test_long_archives_are_read_in_blocks(archive, monkeypatch):
 def test_a_cut_archive_is_one_line(archive, tmp_path):
     path = archive(t_ns=[1, 2, 3])
     (tmp_path / "b.npz").write_bytes(path.read_bytes()[:300])
-    with pytest.raises(RecordingError, match="cannot be read as a NumPy archive"):
+    with pytest.raises(RecordingError, match=r"b\.npz cannot be read: File is not a zip file"):
         open_recording(tmp_path / "b.npz")

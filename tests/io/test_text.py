@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmaxslam_fbp.errors import CalibrationError, RecordingError, TrajectoryError
+from cmaxslam_fbp.errors import CalibrationError, RecordingError
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.io import open_recording
 from cmaxslam_fbp.io.event_text import format_event_text, read_event_text
@@ -64,6 +64,7 @@ def test_separators_comments_empty_lines_and_line_ends():
         ("inf 1 2 0", "time is not a decimal"),
         ("- 1 2 0", "time is not a decimal"),
         ("99999999999 1 2 0", "time is not a decimal"),
+        ("4700000000 1 2 0", "time is not a decimal"),
         ("0.1 nan 2 0", "x or y is missing"),
         ("0.1 -1 2 0", "x or y is missing"),
         ("0.1 1.5 2 0", "x or y is missing"),
@@ -141,13 +142,27 @@ def test_a_zip_gives_the_same_as_a_folder(folder, tmp_path, prefix):
     assert zipped.ground_truth.t_ns.tolist() == plain.ground_truth.t_ns.tolist()
 
 
+def test_a_zip_with_two_recordings_lists_them_and_mixes_nothing(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for name in ("boxes", "data/shapes"):
+            archive.writestr(f"{name}/events.txt", "0.1 1 2 1\n")
+    with pytest.raises(
+        RecordingError, match=r"a\.zip has 2 recordings, in the folders boxes/, data/shapes/: unpack it"
+    ):
+        open_recording(tmp_path / "a.zip")
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
+        archive.writestr("boxes/events.txt", "0.1 1 2 1\n")
+        archive.writestr("calib.txt", CALIB)  # of something else
+    assert open_recording(tmp_path / "b.zip").camera is None
+
+
 def test_a_cut_zip_is_one_line(folder, tmp_path):
     path = folder("0.1 1 2 1\n" * 1000)
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(path / "events.txt", "events.txt")
     data = (tmp_path / "a.zip").read_bytes()
     (tmp_path / "a.zip").write_bytes(data[: len(data) // 2])
-    with pytest.raises(RecordingError, match="cannot be read as a zip archive"):
+    with pytest.raises(RecordingError, match=r"a\.zip cannot be read: .*; it may be cut"):
         open_recording(tmp_path / "a.zip")
 
 
@@ -158,7 +173,7 @@ def test_a_damaged_zip_member_is_one_line(folder, tmp_path):
     data = bytearray((tmp_path / "a.zip").read_bytes())
     data[200] = ord("3")  # the text stays valid, its checksum does not
     (tmp_path / "a.zip").write_bytes(data)
-    with pytest.raises(RecordingError, match="cannot be read as a zip archive"):
+    with pytest.raises(RecordingError, match=r"a\.zip cannot be read: Bad CRC-32"):
         list(open_recording(tmp_path / "a.zip").chunks())
 
 
@@ -188,10 +203,15 @@ def test_missing_wrong_and_given_calibrations(folder, tmp_path):
         open_recording(path).require_camera()
 
 
-def test_faulty_reference_files_are_named(folder):
-    path = folder("0.1 1 2 1\n", groundtruth="0 0 0 0 0 0 0 1\n1 0 0 0 0 0 0 nan\n")
-    with pytest.raises(TrajectoryError, match=r"groundtruth\.txt, line 2"):
-        _ = open_recording(path).ground_truth
+def test_faulty_reference_files_are_named_and_left_out(folder):
+    path = folder("0.1 1 2 1\n", groundtruth="0 0 0 0 0 0 0 1\n1 0 0 0 0 0 0 nan\n", imu="0.1 1 2 3 4 5\n")
+    recording = open_recording(path)
+    poses, imu = recording.check_reference()
+    assert "groundtruth.txt, line 2: 'nan' is not a finite number" in poses
+    assert "imu.txt, line 1: 6 columns instead of 7" in imu
+    assert recording.ground_truth is recording.imu is recording.gyroscope is None
+    (line,) = open_recording(folder("0.1 1 2 1\n", groundtruth=f"0 0 0 0 0 0 0 {'9' * 999}\n")).check_reference()[:1]
+    assert len(line) < 300
 
 
 def test_no_events_at_all(folder):

@@ -1,0 +1,35 @@
+"""The border between files and the program: what libraries raise on bad bytes, and what files claim to hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cmaxslam_fbp.errors import CmaxSlamError, RecordingError
+
+# Events and texts of real recordings are compressed to a sixth or so; runs of zeros to a thousandth.
+_LARGEST_RATIO = 200
+_ALWAYS_FINE_BYTES = 16 << 20
+
+
+@contextmanager
+def one_line_errors(
+    source: object, advice: str = "it may be cut or damaged", kind: type[CmaxSlamError] = RecordingError
+) -> Iterator[None]:
+    """Turn whatever a library raises while `source` is read into an error of one line that names it."""
+    try:
+        yield
+    except CmaxSlamError:
+        raise
+    except MemoryError as error:
+        raise kind(f"{source} cannot be read: it claims to hold more than fits the memory; {advice}") from error
+    # zipfile, zlib, bz2, lz4, zstd, sqlite, struct, NumPy, YAML and rosbags raise dozens of types, asserts among them.
+    except Exception as error:
+        words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        reason = (words.strip().splitlines() or [type(error).__name__])[0][:120].rstrip(". ")
+        raise kind(f"{source} cannot be read: {reason}; {advice}") from error
+
+
+def largest_plausible_size(compressed_bytes: int) -> int:
+    """Return how many bytes a compressed part of a recording can hold: more is a mistake, or meant to fill memory."""
+    return max(_LARGEST_RATIO * compressed_bytes, _ALWAYS_FINE_BYTES)

@@ -1,0 +1,71 @@
+"""What the order of stamps tells before the events are used (tests/io/test_bags.py has disorder and jumps back)."""
+
+import numpy as np
+import pytest
+
+from cmaxslam_fbp.errors import RecordingError
+from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.events.ordering import Defects, Piece, restore_order
+from cmaxslam_fbp.io import Recording
+
+UNIX_NS = 1_468_941_032_229_417_000
+
+
+def events_at(*t_ns):
+    ones = np.ones(len(t_ns), np.uint16)
+    return Events(np.array(t_ns, np.int64), ones, ones, ones.astype(np.uint8))
+
+
+def ordered(*pieces):
+    defects = Defects()
+    stream = restore_order((Piece(events_at(*times), f"piece {i}") for i, times in enumerate(pieces)), defects)
+    return Events.concatenate(stream).t_ns.tolist(), defects
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [(0, UNIX_NS, UNIX_NS + 5)],
+        [(0, 0, 0, UNIX_NS, UNIX_NS + 5)],
+        [(0,), (UNIX_NS, UNIX_NS + 5)],
+        [(0,), (0, 0), (), (0, UNIX_NS), (UNIX_NS + 5,)],
+        [(0, UNIX_NS + 5, UNIX_NS)],
+        [(UNIX_NS - 11 * 10**9, UNIX_NS, UNIX_NS + 5)],
+        [(-(2**61), UNIX_NS, UNIX_NS + 5)],
+    ],
+)
+def test_a_first_stamp_that_is_alone_is_dropped_and_counted(pieces):
+    times, defects = ordered(*pieces)
+    assert times == [UNIX_NS, UNIX_NS + 5]
+    assert defects.alone_at_start == sum(map(len, pieces)) - 2
+    assert any("events at the start were dropped: their stamp is far before" in line for line in defects.describe())
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [(0, 9 * 10**9, 10**10)],  # near enough
+        [(0, 1, UNIX_NS)],  # two stamps are not alone
+        [(0, 0), (0,)],  # nothing follows
+        [(5,)],
+        [(0,) * 1001 + (UNIX_NS,)],  # many events
+    ],
+)
+def test_other_starts_stay(pieces):
+    times, defects = ordered(*pieces)
+    assert times == sorted(t for piece in pieces for t in piece)
+    assert defects.describe() == []
+
+
+def test_the_recording_starts_after_the_stamp_that_was_dropped():
+    recording = Recording.from_events(events_at(0, UNIX_NS, UNIX_NS + 5), sensor_size=(4, 4))
+    assert recording.start_ns == UNIX_NS
+    assert Events.concatenate(recording.chunks(0, 1)).t_ns.tolist() == [UNIX_NS, UNIX_NS + 5]
+
+
+@pytest.mark.parametrize(
+    "times", [(5, 7, 2**63 - 1), (-(2**63), 5 - 2**63, 0), (2**62 + 1, 2**62 + 2), (5, -(2**62) - 1)]
+)
+def test_stamps_near_the_end_of_64_bits_are_errors(times):
+    with pytest.raises(RecordingError, match=r"piece 0 has stamps up to [0-9]+ ns, which no clock shows"):
+        ordered((*times, *times))
