@@ -15,6 +15,7 @@ import numpy as np
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
+from cmaxslam_fbp.pipeline.velocities import VelocityTable
 from cmaxslam_fbp.trajectory import AngularVelocities
 
 _CHUNKS_AHEAD = 32
@@ -33,15 +34,16 @@ class Feed:
 
     Attributes
     ----------
-    estimates : list of VelocityEstimate
+    velocities : VelocityTable
         Those that have arrived so far.
     busy_s : float
         Time that reading and frontend have worked, without waiting for the backend.
     """
 
     def __init__(self, chunks: Iterable[Events], estimator: VelocityEstimator) -> None:
-        self.estimates: list[VelocityEstimate] = []
+        self.velocities = VelocityTable()
         self.busy_s = 0.0
+        self._last_ns: int | None = None
         self._known: list[VelocityEstimate] = []
         self._queue: queue.Queue[_Item] = queue.Queue(_CHUNKS_AHEAD)
         self._pending: deque[Events] = deque()
@@ -69,15 +71,15 @@ class Feed:
     def velocities_until(self, start_ns: int, end_ns: int) -> AngularVelocities | None:
         """Return the known velocities around `start_ns` to `end_ns`, one beyond each end where there is one; or None.
 
-        Waits until the frontend has passed `end_ns` or the stream has ended.
+        Waits until the frontend has passed `end_ns` or the stream has ended. The next call must not start earlier:
+        what lies before is forgotten.
         """
-        while not self._ended and (not self.estimates or self.estimates[-1].t_ns < end_ns):
+        while not self._ended and (self._last_ns is None or self._last_ns < end_ns):
             self._receive()
         if not self._known:
             return None
-        first = max(bisect_right(self._known, start_ns, key=_time_ns) - 1, 0)
-        last = max(bisect_left(self._known, end_ns, key=_time_ns) + 1, first + 1)
-        chosen = self._known[first:last]
+        del self._known[: max(bisect_right(self._known, start_ns, key=_time_ns) - 1, 0)]
+        chosen = self._known[: max(bisect_left(self._known, end_ns, key=_time_ns) + 1, 1)]
         times = np.array([estimate.t_ns for estimate in chosen], np.int64)
         return AngularVelocities(times, np.array([estimate.velocity for estimate in chosen]))
 
@@ -89,7 +91,8 @@ class Feed:
         elif isinstance(item, Events):
             self._pending.append(item)
         elif isinstance(item, VelocityEstimate):
-            self.estimates.append(item)
+            self.velocities.append(item)
+            self._last_ns = item.t_ns
             if item.status not in _UNKNOWN:
                 self._known.append(item)
         else:
