@@ -58,14 +58,24 @@ def simulate(folder: Path, duration_s: float) -> Path:
     return path
 
 
-def kill_one(recording: Path, out: Path, number: signal.Signals, after_s: float, *, twice: bool = False) -> Killed:
-    """Start a run, send it a signal after a time, wait for its end, and check what it has left."""
+def kill_one(
+    recording: Path,
+    out: Path,
+    number: signal.Signals,
+    after_s: float,
+    *,
+    twice: bool = False,
+    once_there: Path | None = None,
+) -> Killed:
+    """Start a run, send it a signal after a time (from when a file is there), wait, and check what it has left."""
     process = subprocess.Popen(
         [*PROGRAM, "run", str(recording), "--out", str(out), "--quiet"],
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a background job ignores it
     )
+    while once_there is not None and not once_there.exists() and process.poll() is None:
+        time.sleep(0.01)
     for wait_s in (after_s, 0.05) if twice else (after_s,):
         time.sleep(wait_s)
         process.send_signal(number)
@@ -97,9 +107,10 @@ def find_faults(folder: Path, number: signal.Signals) -> list[str]:
         read_trajectory(folder / "trajectory.txt")
         np.load(folder / "panorama.npy", allow_pickle=False)
         for name in ("angular_velocity.csv", "windows.csv"):
-            header, *rows = csv.reader((folder / name).open())
+            text = (folder / name).read_text()
+            header, *rows = csv.reader(text.splitlines())
             faults += [f"{name}: a line of {len(row)} columns" for row in rows if len(row) != len(header)]
-            if not (folder / name).read_text().endswith("\n"):
+            if not text.endswith("\n"):
                 faults.append(f"{name} ends within a line")
     except (OSError, ValueError, KeyError) as error:
         faults.append(f"{type(error).__name__}: {error}")

@@ -45,9 +45,19 @@ def restore_order(pieces: Iterable[Piece], defects: Defects) -> Iterator[Events]
 
     Stamps that go back by up to a second, within a piece or between pieces, are sorted (a stable sort: events
     of the same stamp keep their order). A larger jump back is a `RecordingError` that names the place. For
-    that, one second of events is held back.
+    that, one second of events is held back. What came before an error
+    of the pieces is yielded before it is raised.
     """
     held: deque[Events] = deque()
+    try:
+        yield from _in_order(pieces, defects, held)
+    except RecordingError:
+        yield from held
+        raise
+
+
+def _in_order(pieces: Iterable[Piece], defects: Defects, held: deque[Events]) -> Iterator[Events]:
+    """Yield the events in order; those that later ones may still precede are in `held`."""
     newest_ns: int | None = None
     for piece in pieces:
         if not len(piece.events):

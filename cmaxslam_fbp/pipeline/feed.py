@@ -30,7 +30,8 @@ _Item = Events | VelocityEstimate | BaseException | None  # None is the end
 class Feed:
     """Runs the frontend over a stream of events beside the caller's thread.
 
-    The order of what it gives does not depend on timing. Closing it (a context manager) stops the thread.
+    The order of what it gives does not depend on timing. Closing it (a context manager) stops the thread. An error of
+    the thread ends the stream; it is raised when the context is left, so that what came before it is worked on first.
 
     Attributes
     ----------
@@ -48,6 +49,7 @@ class Feed:
         self._queue: queue.Queue[_Item] = queue.Queue(_CHUNKS_AHEAD)
         self._pending: deque[Events] = deque()
         self._ended = False
+        self._error: BaseException | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, args=(chunks, estimator), name="frontend", daemon=True)
 
@@ -55,9 +57,11 @@ class Feed:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._stop.set()
         self._thread.join()
+        if self._error is not None and (kind is None or issubclass(kind, Exception)):
+            raise self._error
 
     def chunks(self) -> Iterator[Events]:
         """Yield the events in order."""
@@ -84,7 +88,7 @@ class Feed:
         return AngularVelocities(times, np.array([estimate.velocity for estimate in chosen]))
 
     def _receive(self) -> None:
-        """Take the next item from the queue; an error of the thread is raised here."""
+        """Take the next item from the queue."""
         item = self._queue.get()
         if item is None:
             self._ended = True
@@ -96,8 +100,7 @@ class Feed:
             if item.status not in _UNKNOWN:
                 self._known.append(item)
         else:
-            self._ended = True
-            raise item
+            self._ended, self._error = True, item
 
     def _work(self, chunks: Iterable[Events], estimator: VelocityEstimator) -> None:
         began = time.perf_counter()

@@ -87,7 +87,7 @@ class RunClock:
             part = spline.part(first, segments + spline.order - 1)
             moved = replace(part, start_ns=part.start_ns + removed_ns)
             found.append(Stretch(moved, start_ns + removed_ns, last_ns + removed_ns))
-            if next_ns > end_ns:
+            if next_ns > end_ns or next_ns >= spline.end_ns:
                 break
             start_ns, removed_ns = next_ns, next_removed_ns
         return tuple(found)
