@@ -28,6 +28,7 @@ from cmaxslam_fbp.trajectory.spline import RotationSpline
 SLOT_NS = 1_000_000  # time over which the rotation is taken as linear
 _MARGIN_PX = 16  # by which events may move during the optimisation
 _MODEL_SCALE = 0.7  # of the objective's Hessian, which is too large by what it leaves out
+_MOST_CONTRASTS = 32  # shapes of regions whose images are kept at hand
 _PRIOR_S = 0.025  # the time over which `prior_events` speak for a change of the rate
 
 
@@ -118,10 +119,14 @@ class Adjuster:
         return Adjusted(turns.spline_at(solution.parameters), solution, objective.window_image(solution.parameters))
 
     def _contrast(self, region: Region, sigma_px: float, compute: str) -> RegionContrast:
-        """Return binning, blur and score for regions of one shape, which are made once."""
+        """Return binning, blur and score for regions of one shape; those of the last shapes are kept."""
         shape = Region(0, 0, region.shape, region.padding)
         key = (shape, sigma_px, compute)
-        if key not in self._contrasts:
+        if key in self._contrasts:
+            self._contrasts[key] = self._contrasts.pop(key)  # the last one is the last to go
+        else:
+            if len(self._contrasts) == _MOST_CONTRASTS:
+                del self._contrasts[next(iter(self._contrasts))]
             reconstruction = None if self._config.reconstruction == "none" else self._config.reconstruction
             self._contrasts[key] = RegionContrast(
                 Binning(region.frame_shape, self._config.kernel, reconstruction, backend=compute),

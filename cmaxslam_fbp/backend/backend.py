@@ -27,6 +27,8 @@ from cmaxslam_fbp.trajectory.spline import RotationSpline
 _BESIDE_RAD = np.radians(3.0)  # the distance at which nothing matches any more but by chance
 _STANDS_OUT, _CHANCE = 3.0, 0.03  # a match that stands out is so many times those, or at least this one
 _COARSE_SIGMAS_PX = (2.0, 4.0)  # blurs with which a window that does not match well is tried again
+_SILENCE_NS = 2_000_000_000  # after so long without enough events the camera may be anywhere: the map decides
+_SEARCH_SIGMAS_PX = (2.0, 4.0, 8.0)  # blurs with which it is looked for then
 
 
 class Backend:
@@ -50,6 +52,16 @@ class Backend:
         self.state = BackendState(PanoramaMap(config, camera))
         self.refinement = Refinement(config, self._adjuster, self.state)
         self._beginning: list[Window] | None = [] if config.bootstrap_s > 0 else None
+        self._last_seen_ns: int | None = None
+        self._is_searching = False
+
+    @property
+    def settled_ns(self) -> int | None:
+        """The time before which later windows change nothing; None where everything may still change."""
+        spline = self.state.spline
+        if spline is None or self._beginning is not None:
+            return None
+        return next(reversed(self.state.reports)) - 2 * spline.step_ns
 
     def process(self, window: Window, velocities: AngularVelocities) -> WindowReport:
         """Follow the camera through a window, which comes after those before it."""
@@ -58,12 +70,16 @@ class Backend:
         if window.is_still(self._config.still_rate_ev_s):
             report = _report(window, Tracking.STILL)
         else:
+            if self._last_seen_ns is not None and window.end_ns - self._last_seen_ns > _SILENCE_NS:
+                self._is_searching = True
+            self._last_seen_ns = window.end_ns
             start = self.state.part(window)
             view, known = self._look(window, start)
             adjusted, match = self._adjust(view, known, start)
             if self._is_lost(window, view, known, start, adjusted, match):
                 report = _report(window, Tracking.LOST, adjusted, match)
             else:
+                self._is_searching = False
                 self._commit(window, view, adjusted, match)
                 report = _report(window, Tracking.ADJUSTED, adjusted, match)
         self.state.reports[window.start_ns] = replace(report, seconds=time.perf_counter() - began)
@@ -97,18 +113,25 @@ class Backend:
         return self._adjuster.view(warp, region, start, known, self.state.map), known
 
     def _adjust(self, view: View, known: SingleArray, start: RotationSpline) -> tuple[Adjusted, float | None]:
-        """Adjust a window; where it does not match well, and at the beginning, also from a start on a blurred map."""
+        """Adjust a window; where it does not match well, and at the beginning, also from a start on a blurred map.
+
+        After a long silence all blurs are tried: the prediction, which is that nothing has moved, says little.
+        """
         # The first window keeps its first control rotation, which fixes the world frame.
         first_free = 1 if start.start_ns == self.state.require_spline().start_ns else self.state.fixed
         adjusted = self._adjuster.adjust(view, start, first_free)
         match = self.state.map.match(view.region, adjusted.image, known)
-        sigmas_px = () if self._beginning is None else _COARSE_SIGMAS_PX[:1]
-        for sigma_px in _COARSE_SIGMAS_PX if self._monitor.is_doubtful(match) else sigmas_px:
+        sigmas_px: tuple[float, ...] = () if self._beginning is None else _COARSE_SIGMAS_PX[:1]
+        if self._is_searching:
+            sigmas_px = _SEARCH_SIGMAS_PX
+        elif self._monitor.is_doubtful(match):
+            sigmas_px = _COARSE_SIGMAS_PX
+        for sigma_px in sigmas_px:
             coarse = self._adjuster.adjust(view, start, first_free, blur_sigma_px=sigma_px)
             other = self._adjuster.adjust(view, coarse.spline, first_free)
             if other.solution.score > adjusted.solution.score:
                 adjusted, match = other, self.state.map.match(view.region, other.image, known)
-            if not self._monitor.is_doubtful(match):
+            if not self._is_searching and not self._monitor.is_doubtful(match):
                 break
         return adjusted, match
 
@@ -123,6 +146,8 @@ class Backend:
     ) -> bool:
         """Judge a window: tell whether it has lost the map, or its turn against the prediction is not plausible."""
         turn = start.angle_to(adjusted.spline, window.next_ns)
+        if self._is_searching and match is not None:
+            turn = 0.0  # any turn is plausible; the match decides
         if not self._monitor.is_lost(match, turn):
             return False
         if match is None or turn > np.radians(self._config.lost_step_deg):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import numpy.typing as npt
 
@@ -72,9 +74,11 @@ class PanoramaMap:
         region.add_to(self.image, new - old)
         np.maximum(self.image, 0, out=self.image)
 
-    def clear(self) -> None:
-        """Forget all events, and how often pixels were seen: what is added from now on is added everywhere."""
-        self.image, self.visits = np.zeros_like(self.image), np.zeros_like(self.visits)
+    def emptied(self) -> PanoramaMap:
+        """Return a map without events, on which no pixel was seen yet: what is added to it is added everywhere."""
+        other = copy(self)
+        other.image, other.visits = np.zeros_like(self.image), np.zeros_like(self.visits)
+        return other
 
 
 def event_density(image: SingleArray) -> float:

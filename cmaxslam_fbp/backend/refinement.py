@@ -51,16 +51,20 @@ class Refinement:
         yield from (("last map", window) for window in self.rebuild_map(windows()))
 
     def rebuild_map(self, windows: Iterable[Window]) -> Iterator[Window]:
-        """Make the map anew from the events of all windows that are tracked, along the trajectory as it is now."""
+        """Make the map anew from the events of all windows that are tracked, along the trajectory as it is now.
+
+        It takes the place of the old one when it is whole.
+        """
         state = self._state
-        state.map.clear()
+        rebuilt = state.map.emptied()
         for window in windows:
             if state.tracking(window) is Tracking.ADJUSTED and len(window.leaving):
                 spline = state.part(window)
                 warp = self._adjuster.warp(window, window.leaving)
                 region = self._adjuster.region(warp, spline)
-                state.map.add(region, self._adjuster.image(warp, spline, region))
+                rebuilt.add(region, self._adjuster.image(warp, spline, region))
             yield window
+        state.map = rebuilt
 
     def readjust(self, windows: Iterable[Window]) -> Iterator[tuple[Window, float]]:
         """Adjust windows once more, each against the map without its own events.

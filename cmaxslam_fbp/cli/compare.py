@@ -24,13 +24,13 @@ def compare(
     from rich.console import Console
 
     from cmaxslam_fbp.io.run_folder import create_run_folder
-    from cmaxslam_fbp.report.comparison import comparison_table, figures, read_runs, write_comparison
+    from cmaxslam_fbp.report.comparison import FILES, comparison_table, figures, read_runs, write_comparison
 
     runs = read_runs(paths)
     for files in runs.values():
         for line in files.faults:
             warn(line)
-    folder = None if out is None else create_run_folder(out, overwrite=overwrite)
+    folder = None if out is None else create_run_folder(out, overwrite=overwrite, files=FILES)
     if as_json:
         typer.echo(json.dumps(figures(runs), indent=2, allow_nan=False))
     else:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -30,6 +31,7 @@ from cmaxslam_fbp.errors import OutputError
 
 if TYPE_CHECKING:
     from cmaxslam_fbp.pipeline import SlamResult
+    from cmaxslam_fbp.pipeline.saving import RunSaver
     from cmaxslam_fbp.pipeline.slam import OnStep, Step
     from cmaxslam_fbp.report.map_video import MapVideo
 
@@ -64,11 +66,13 @@ def run(
     Writes trajectory.txt (TUM), angular_velocity.csv, panorama.png and .npy, report.html, run.json, config.yaml, and
     metrics.json where the recording has reference poses.
     """
+    from cmaxslam_fbp.cli.interruption import Interruption
     from cmaxslam_fbp.cli.progress import slam_progress
     from cmaxslam_fbp.config import load_config
-    from cmaxslam_fbp.io.run_folder import create_run_folder, default_run_folder
+    from cmaxslam_fbp.io.run_folder import default_run_folder, run_folder
     from cmaxslam_fbp.pipeline import Slam
-    from cmaxslam_fbp.pipeline.output import write_result
+    from cmaxslam_fbp.pipeline.output import OUTPUTS
+    from cmaxslam_fbp.pipeline.saving import RunSaver
     from cmaxslam_fbp.pipeline.warm_up import warm_up
     from cmaxslam_fbp.report.map_video import MapVideo
     from cmaxslam_fbp.report.reference import field_of_view
@@ -87,34 +91,67 @@ def run(
         raise OutputError(f"{video} exists already; choose another name, or give --overwrite")
     recording = open_configured(path, resolved)
     recording.require_camera()
-    folder = create_run_folder(out or default_run_folder(path), overwrite=overwrite)
-    compile_s = warm_up(resolved, recording.require_camera())
-    if compile_s > 3 and not quiet:
-        typer.echo(f"compiled the kernels in {compile_s:.0f} s; they are kept for the next run", err=True)
-    with ExitStack() as stack:
-        on_step = stack.enter_context(slam_progress(quiet=quiet, total_s=duration))
-        if video is not None:
-            on_step = _filmed(on_step, stack.enter_context(MapVideo(video, field_of_view(recording.require_camera()))))
-        result = Slam(resolved).run(recording, start_s=start, duration_s=duration, refine=refine, on_step=on_step)
-    write_result(folder, result, resolved, recording, ["cmaxslam-fbp", *sys.argv[1:]])
-    for warning in result.warnings:
+    place = out or default_run_folder(path)
+    files = set(OUTPUTS)
+    if video is not None and video.parent.resolve() == place.resolve():
+        files.add(video.name)
+    with run_folder(place, overwrite=overwrite, files=files) as folder, Interruption() as interruption:
+        saver = RunSaver(folder, resolved, recording, ["cmaxslam-fbp", *sys.argv[1:]])
+        ending: BaseException | None = None
+        with ExitStack() as stack:
+            try:
+                compile_s = warm_up(resolved, recording.require_camera())
+                if compile_s > 3 and not quiet:
+                    typer.echo(f"compiled the kernels in {compile_s:.0f} s; they are kept for the next run", err=True)
+                observers = [stack.enter_context(slam_progress(quiet=quiet, total_s=duration)), saver.on_step]
+                if video is not None:
+                    frames = stack.enter_context(MapVideo(video, field_of_view(recording.require_camera())))
+                    observers.append(partial(_film, frames))
+                observers.append(lambda _: interruption.check())
+                result = Slam(resolved).run(
+                    recording, start_s=start, duration_s=duration, refine=refine, on_step=partial(_tell, observers)
+                )
+            except (Exception, KeyboardInterrupt) as error:  # whatever it is: what there is, the video too, stays
+                ending = error
+            interruption.hold()
+        if ending is not None:
+            _break_off(saver, ending, interruption.cause)
+        problems = saver.finish(result, interruption.cause)
+    for warning in [*result.warnings, *problems]:
         typer.echo(f"warning: {warning}", err=True)
     if not quiet:
         _print(result, folder)
     if result.interrupted:
-        typer.echo(f"interrupted: what there was by then is in {folder}", err=True)
+        typer.echo(f"interrupted: the first {result.duration_s:.2f} s are in {folder}", err=True)
         raise typer.Exit(130)
 
 
-def _filmed(on_step: OnStep, video: MapVideo) -> OnStep:
-    """Return a function that reports a step and adds a frame to a video; the refinement is not filmed."""
+def _tell(observers: list[OnStep], step: Step) -> None:
+    """Report a step to each observer."""
+    for observer in observers:
+        observer(step)
 
-    def step_and_film(step: Step) -> None:
-        on_step(step)
-        if step.window is not None:
-            video.add(step.panorama, step.R_wc, step.recording_s)
 
-    return step_and_film
+def _break_off(saver: RunSaver, error: BaseException, cause: str) -> NoReturn:
+    """Keep what there is of a run that ended with an error, say so, and end the program with it."""
+    from cmaxslam_fbp.pipeline.output import RunState
+
+    is_interrupted = isinstance(error, KeyboardInterrupt)
+    state = RunState.INTERRUPTED if is_interrupted else RunState.FAILED
+    kept = saver.break_off(state, cause if is_interrupted else f"{type(error).__name__}: {error}")
+    if kept is not None:
+        typer.echo(f"the first {kept.duration_s:.2f} s are in {saver.folder}", err=True)
+    elif is_interrupted:
+        typer.echo("interrupted before the first window was done: there is nothing to keep", err=True)
+    if is_interrupted:
+        raise typer.Exit(130)
+    raise error
+
+
+def _film(video: MapVideo, step: Step) -> None:
+    """Add a frame to a video; the refinement is not filmed."""
+    if step.window is not None:
+        video.add(step.panorama, step.R_wc, step.recording_s)
 
 
 def _print(result: SlamResult, folder: Path) -> None:

@@ -56,9 +56,19 @@ def restore_order(pieces: Iterable[Piece], defects: Defects) -> Iterator[Events]
 
     Stamps that go back by up to a second, within a piece or between pieces, are sorted (a stable sort: events
     of the same stamp keep their order). A larger jump back is a `RecordingError` that names the place. For
-    that, one second of events is held back. A first stamp that stands alone, far before the others, is dropped.
+    that, one second of events is held back. A first stamp that stands alone, far before the others, is dropped. What
+    came before an error of the pieces is yielded before it is raised.
     """
     held: deque[Events] = deque()
+    try:
+        yield from _in_order(pieces, defects, held)
+    except RecordingError:
+        yield from held
+        raise
+
+
+def _in_order(pieces: Iterable[Piece], defects: Defects, held: deque[Events]) -> Iterator[Events]:
+    """Yield the events in order; those that later ones may still precede are in `held`."""
     count_held = 0
     newest_ns: int | None = None
     for piece in _without_lone_stamp((piece for piece in pieces if len(piece.events)), defects):

@@ -9,6 +9,8 @@ import numpy as np
 
 from cmaxslam_fbp.events.events import Events
 
+LONGEST_SILENCE_NS = 3_000_000_000  # time without events after which nothing is said of the camera until they go on
+
 
 @dataclass(frozen=True)
 class Packet:
@@ -54,7 +56,7 @@ def packets_at_rate(
 
     The times count from the first event. Packets overlap where events are few, and skip some where they are many. Those
     near the ends of the stream, where one half is missing, take their events from the other side. A stream shorter than
-    the interval is one packet, for its mean time.
+    the interval is one packet, for its mean time. A silence has packets up to `LONGEST_SILENCE_NS` after its start.
 
     Where events are many, `count` of them last so short that hardly anything moves: then the packet covers
     `min_duration_ns`, of whose events every n-th is taken so that there are at most `count`. Where they are few, a
@@ -76,6 +78,10 @@ def packets_at_rate(
                 yield Packet(events, mean_time_ns(events))
             return
         is_first = False
+        last_ns, next_ns = buffer.slice(max(middle - 1, 0), middle + 1).t_ns[[0, -1]].tolist()
+        if t_ns - last_ns > LONGEST_SILENCE_NS and t_ns < next_ns:
+            t_ns += (next_ns - t_ns - 1) // interval_ns * interval_ns  # the last time before the events go on
+            continue
         first = max(0, middle - before)
         if not buffer.reach(first + count):
             first = max(0, buffer.end - count)
@@ -84,7 +90,7 @@ def packets_at_rate(
             after = buffer.index_at(t_ns + min_duration_ns // 2)
             last = max(last, buffer.end if after is None else after)
             first = min(first, buffer.index_at(t_ns - min_duration_ns // 2) or 0)
-        buffer.forget(first)
+        buffer.forget(min(first, middle - 1))
         events = buffer.slice(first, last)
         if len(events) > count:
             events = events[np.arange(0, len(events), -(-len(events) // count))]

@@ -48,14 +48,14 @@ def read_event_text(file: BinaryIO, source: str) -> Iterator[Piece]:
         x, y = np.empty(room, np.uint16), np.empty(room, np.uint16)
         characters = np.frombuffer(text, np.uint8)
         count, lines, status = kernels.parse_events(characters, end, t_ns, x, y, p)
+        if count:
+            events = Events(t_ns[:count], x[:count], y[:count], p[:count])
+            yield Piece(events, f"the lines {lines_before + 1} to {lines_before + lines} of {source}")
         if status != kernels.OK:
             line = text[:end].split(b"\n", lines)[lines - 1].decode(errors="replace").strip()
             raise RecordingError(
                 f"{source}, line {lines_before + lines}: {_COMPLAINTS[status]}: {line[:80]!r}; expected 't x y p'"
             )
-        if count:
-            events = Events(t_ns[:count], x[:count], y[:count], p[:count])
-            yield Piece(events, f"the lines {lines_before + 1} to {lines_before + lines} of {source}")
         lines_before += lines
         if not block:
             return

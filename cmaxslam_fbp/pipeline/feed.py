@@ -15,6 +15,7 @@ import numpy as np
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
+from cmaxslam_fbp.pipeline.velocities import VelocityTable
 from cmaxslam_fbp.trajectory import AngularVelocities
 
 _CHUNKS_AHEAD = 32
@@ -29,23 +30,26 @@ _Item = Events | VelocityEstimate | BaseException | None  # None is the end
 class Feed:
     """Runs the frontend over a stream of events beside the caller's thread.
 
-    The order of what it gives does not depend on timing. Closing it (a context manager) stops the thread.
+    The order of what it gives does not depend on timing. Closing it (a context manager) stops the thread. An error of
+    the thread ends the stream; it is raised when the context is left, so that what came before it is worked on first.
 
     Attributes
     ----------
-    estimates : list of VelocityEstimate
+    velocities : VelocityTable
         Those that have arrived so far.
     busy_s : float
         Time that reading and frontend have worked, without waiting for the backend.
     """
 
     def __init__(self, chunks: Iterable[Events], estimator: VelocityEstimator) -> None:
-        self.estimates: list[VelocityEstimate] = []
+        self.velocities = VelocityTable()
         self.busy_s = 0.0
+        self._last_ns: int | None = None
         self._known: list[VelocityEstimate] = []
         self._queue: queue.Queue[_Item] = queue.Queue(_CHUNKS_AHEAD)
         self._pending: deque[Events] = deque()
         self._ended = False
+        self._error: BaseException | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, args=(chunks, estimator), name="frontend", daemon=True)
 
@@ -53,9 +57,11 @@ class Feed:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._stop.set()
         self._thread.join()
+        if self._error is not None and (kind is None or issubclass(kind, Exception)):
+            raise self._error
 
     def chunks(self) -> Iterator[Events]:
         """Yield the events in order."""
@@ -69,32 +75,32 @@ class Feed:
     def velocities_until(self, start_ns: int, end_ns: int) -> AngularVelocities | None:
         """Return the known velocities around `start_ns` to `end_ns`, one beyond each end where there is one; or None.
 
-        Waits until the frontend has passed `end_ns` or the stream has ended.
+        Waits until the frontend has passed `end_ns` or the stream has ended. The next call must not start earlier:
+        what lies before is forgotten.
         """
-        while not self._ended and (not self.estimates or self.estimates[-1].t_ns < end_ns):
+        while not self._ended and (self._last_ns is None or self._last_ns < end_ns):
             self._receive()
         if not self._known:
             return None
-        first = max(bisect_right(self._known, start_ns, key=_time_ns) - 1, 0)
-        last = max(bisect_left(self._known, end_ns, key=_time_ns) + 1, first + 1)
-        chosen = self._known[first:last]
+        del self._known[: max(bisect_right(self._known, start_ns, key=_time_ns) - 1, 0)]
+        chosen = self._known[: max(bisect_left(self._known, end_ns, key=_time_ns) + 1, 1)]
         times = np.array([estimate.t_ns for estimate in chosen], np.int64)
         return AngularVelocities(times, np.array([estimate.velocity for estimate in chosen]))
 
     def _receive(self) -> None:
-        """Take the next item from the queue; an error of the thread is raised here."""
+        """Take the next item from the queue."""
         item = self._queue.get()
         if item is None:
             self._ended = True
         elif isinstance(item, Events):
             self._pending.append(item)
         elif isinstance(item, VelocityEstimate):
-            self.estimates.append(item)
+            self.velocities.append(item)
+            self._last_ns = item.t_ns
             if item.status not in _UNKNOWN:
                 self._known.append(item)
         else:
-            self._ended = True
-            raise item
+            self._ended, self._error = True, item
 
     def _work(self, chunks: Iterable[Events], estimator: VelocityEstimator) -> None:
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The files of a run folder: each is one function of the finished run, and one line in `OUTPUTS`."""
+"""The files of a run folder: each is one function of the run, and one line in `OUTPUTS`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import io
 import json
 import resource
 import sys
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,10 +20,12 @@ import numpy as np
 from cmaxslam_fbp import __version__
 from cmaxslam_fbp.arrays import Picture
 from cmaxslam_fbp.config import Config, dump_config
+from cmaxslam_fbp.errors import CmaxSlamError
 from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.io.trajectory_files import format_seconds, trajectory_lines
 from cmaxslam_fbp.pipeline.result import SlamResult
+from cmaxslam_fbp.pipeline.velocities import STATUSES
 from cmaxslam_fbp.report.map_picture import draw_map, encode_png
 from cmaxslam_fbp.report.packet_pictures import AFTER, BEFORE, draw_packet
 from cmaxslam_fbp.report.page import REPORT, report_page
@@ -28,44 +33,93 @@ from cmaxslam_fbp.report.reference import describe_reference
 from cmaxslam_fbp.report.run_files import REPORT_DATA, RunFiles
 from cmaxslam_fbp.trajectory import AngularVelocities
 
+RUN = "run.json"
+
 _VELOCITY_COLUMNS = "t_s,wx_rad_s,wy_rad_s,wz_rad_s,frontend_wx_rad_s,frontend_wy_rad_s,frontend_wz_rad_s,status"
 _WINDOW_COLUMNS = "start_s,end_s,events,tracking,score,match,evaluations,seconds"
 
 
+class RunState(str, Enum):
+    """How a run went."""
+
+    RUNNING = "running"
+    """It goes on, or its process was killed: the files are those of its last moments."""
+    FINISHED = "finished"
+    """It has come to the end of the recording."""
+    INTERRUPTED = "interrupted"
+    """Somebody has stopped it."""
+    FAILED = "failed"
+    """An error has ended it; the reason says which."""
+
+
 @dataclass(frozen=True)
-class FinishedRun:
-    """What the files are made of: the result, what led to it, and the folder with the files so far."""
+class Run:
+    """What the files are made of: the result, what led to it, how it ended, and the folder with the files so far."""
 
     folder: Path
     result: SlamResult
     config: Config
     recording: Recording
     command: list[str]
+    state: RunState = RunState.FINISHED
+    reason: str = ""
+
+    @cached_property
+    def origin(self) -> tuple[str, str | None]:
+        """Where the recording lies, and its SHA-256; which is left out until the end, or where it cannot be read."""
+        if self.state is not RunState.RUNNING:
+            with suppress(OSError):
+                return self.recording.origin()
+        return str(self.recording.path.resolve()), None
 
     @cached_property
     def packet(self) -> tuple[Picture | None, Picture | None, dict[str, Any] | None]:
         """A packet of events as it came and as the frontend's velocity warps it, with its figures; or nothing."""
-        measured = [velocity for velocity in self.result.velocities if velocity.status.is_measured]
-        frontend = AngularVelocities(
-            np.array([velocity.t_ns for velocity in measured], np.int64),
-            np.array([velocity.velocity for velocity in measured]).reshape(-1, 3),
-        )
+        rows = self.result.velocities
+        measured = rows[[STATUSES[code].is_measured for code in rows["status"]]]
+        frontend = AngularVelocities(measured["t_ns"], measured["omega_rad_s"])
         trajectory, camera = self.result.trajectory(), self.recording.require_camera()
-        return draw_packet(self.recording, camera, trajectory, frontend if measured else None) or (None, None, None)
+        drawn = draw_packet(self.recording, camera, trajectory, frontend if len(measured) else None)
+        return drawn or (None, None, None)
 
 
-Output = Callable[[FinishedRun], str | bytes | None]
+Output = Callable[[Run], str | bytes | None]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A text file with one line per time: `lines` returns the times and lines of a result from a time on, or all."""
+
+    header: str
+    lines: Callable[[SlamResult, int | None], tuple[list[int], list[str]]]
+
+    def __call__(self, run: Run) -> str:
+        """Return the whole file."""
+        return "\n".join([self.header, *self.lines(run.result, None)[1], ""])
 
 
 def write_result(folder: Path, result: SlamResult, config: Config, recording: Recording, command: list[str]) -> None:
-    """Write all files of a run; those that it has nothing for are removed where an earlier run left them."""
-    run = FinishedRun(folder, result, config, recording, command)
-    for name, content in OUTPUTS.items():
-        data = content(run)
+    """Write all files of a finished run."""
+    write_outputs(Run(folder, result, config, recording, command), OUTPUTS)
+
+
+def write_outputs(run: Run, names: Iterable[str]) -> list[str]:
+    """Write some of the files of a run; return what could not be made, one line each: it costs none of the others.
+
+    A file that there is nothing for is removed where it was left earlier.
+    """
+    problems = []
+    for name in names:
+        try:
+            data = OUTPUTS[name](run)
+        except (CmaxSlamError, OSError) as error:
+            problems.append(f"{name} is left out: {error}")
+            data = None
         if data is None:
-            (folder / name).unlink(missing_ok=True)
+            (run.folder / name).unlink(missing_ok=True)
         else:
-            write_file(folder / name, data)
+            write_file(run.folder / name, data)
+    return problems
 
 
 def _json(values: dict[str, Any] | None, indent: int | None = 2) -> str | None:
@@ -76,17 +130,18 @@ def _png(picture: Picture | None) -> bytes | None:
     return None if picture is None else encode_png(picture)
 
 
-def _trajectory(run: FinishedRun) -> str:
-    return "\n".join(["# t tx ty tz qx qy qz qw (world from camera)", *trajectory_lines(run.result.trajectory()), ""])
+def _trajectory(result: SlamResult, since_ns: int | None) -> tuple[list[int], list[str]]:
+    trajectory = result.trajectory(since_ns)
+    return trajectory.t_ns.tolist(), trajectory_lines(trajectory)
 
 
-def _panorama(run: FinishedRun) -> bytes:
+def _panorama(run: Run) -> bytes:
     buffer = io.BytesIO()
     np.save(buffer, run.result.panorama, allow_pickle=False)
     return buffer.getvalue()
 
 
-def _report_data(run: FinishedRun) -> str | None:
+def _report_data(run: Run) -> str | None:
     """Return what the report shows beside the results: the reference, the field of view, a packet of events."""
     result, source = run.result, run.recording
     values = describe_reference(
@@ -95,13 +150,15 @@ def _report_data(run: FinishedRun) -> str | None:
     return _json({**values, "packet": run.packet[2]}, indent=None)
 
 
-def _run_figures(run: FinishedRun) -> str | None:
+def _run_figures(run: Run) -> str | None:
     """Return what is known of the run itself."""
     result, timing = run.result, run.result.timing
-    place, sha256 = run.recording.origin()
+    place, sha256 = run.origin
     return _json(
         {
             "version": __version__,
+            "state": run.state.value,
+            "reason": run.reason,
             "command": run.command,
             "input": place,
             "input_sha256": sha256,
@@ -109,11 +166,12 @@ def _run_figures(run: FinishedRun) -> str | None:
             "start_ns": result.start_ns,
             "end_ns": result.end_ns,
             "duration_s": result.duration_s,
-            "event_rate_ev_s": result.events / result.duration_s if result.duration_s > 0 else 0.0,
+            "gaps_ns": result.gaps_ns,
+            "event_rate_ev_s": result.events / result.tracked_s if result.tracked_s > 0 else 0.0,
             "wall_s": timing.wall_s,
             "real_time_factor": result.real_time_factor,
             "stages": {
-                name: {"seconds": seconds, "real_time_factor": result.duration_s / seconds if seconds > 0 else None}
+                name: {"seconds": seconds, "real_time_factor": result.tracked_s / seconds if seconds > 0 else None}
                 for name, seconds in (
                     ("reading_and_frontend", timing.frontend_s),
                     ("backend", timing.backend_s),
@@ -124,7 +182,6 @@ def _run_figures(run: FinishedRun) -> str | None:
             "windows_lost": result.lost_windows,
             "evaluations_per_window": float(np.mean([w.evaluations for w in result.windows] or [0])),
             "refinement_turns_deg": result.refinements,
-            "interrupted": result.interrupted,
             "peak_memory_mb": peak_memory_mb(),
             "warnings": result.warnings,
         }
@@ -145,38 +202,47 @@ def peak_memory_mb() -> float:
     return peak / (1 << 20) if sys.platform == "darwin" else peak / 1024
 
 
-def _velocities(run: FinishedRun) -> str:
+def _velocities(result: SlamResult, since_ns: int | None) -> tuple[list[int], list[str]]:
     """Return the refined angular velocity at the frontend's times, beside the frontend's own."""
-    result, lines = run.result, [_VELOCITY_COLUMNS]
-    inside = [v for v in result.velocities if result.spline.covers(v.t_ns) and v.t_ns <= result.end_ns]
-    if inside:
-        refined = result.spline.angular_velocities_at(np.array([v.t_ns for v in inside], np.int64))
-        for velocity, omega in zip(inside, refined, strict=True):
-            numbers = ",".join(f"{value:.9f}" for value in (*omega, *velocity.velocity))
-            lines.append(f"{format_seconds(velocity.t_ns)},{numbers},{velocity.status.value}")
-    return "\n".join([*lines, ""])
+    rows = result.velocities
+    rows = rows[0 if since_ns is None else np.searchsorted(rows["t_ns"], since_ns) :]
+    refined = result.angular_velocities_at(rows["t_ns"])
+    known = np.isfinite(refined).all(axis=1)
+    lines = []
+    for row, omega in zip(rows[known], refined[known], strict=True):
+        numbers = ",".join(f"{value:.9f}" for value in (*omega, *row["omega_rad_s"]))
+        lines.append(f"{format_seconds(int(row['t_ns']))},{numbers},{STATUSES[row['status']].value}")
+    return rows["t_ns"][known].tolist(), lines
 
 
-def _windows(run: FinishedRun) -> str:
-    lines = [_WINDOW_COLUMNS]
-    for w in run.result.windows:
+def _windows(result: SlamResult, since_ns: int | None) -> tuple[list[int], list[str]]:
+    windows = result.windows
+    if since_ns is not None:
+        windows = windows[bisect_left(windows, since_ns, key=lambda window: window.start_ns) :]
+    lines = []
+    for w in windows:
         match = "" if w.match is None else f"{w.match:.6f}"
         lines.append(
             f"{format_seconds(w.start_ns)},{format_seconds(w.end_ns)},{w.events},{w.tracking.value},"
             f"{w.score:.9g},{match},{w.evaluations},{w.seconds:.6f}"
         )
-    return "\n".join([*lines, ""])
+    return [w.start_ns for w in windows], lines
 
+
+# The files that grow with a run.
+TABLES = {
+    "trajectory.txt": Table("# t tx ty tz qx qy qz qw (world from camera)", _trajectory),
+    "angular_velocity.csv": Table(_VELOCITY_COLUMNS, _velocities),
+    "windows.csv": Table(_WINDOW_COLUMNS, _windows),
+}
 
 # Every file by its name, in the order of writing; None for one that a run has nothing for.
 OUTPUTS: dict[str, Output] = {
     "config.yaml": lambda run: dump_config(run.config),
-    "trajectory.txt": _trajectory,
-    "angular_velocity.csv": _velocities,
-    "windows.csv": _windows,
+    **TABLES,
     "panorama.npy": _panorama,
     "panorama.png": lambda run: _png(draw_map(run.result.panorama)),
-    "run.json": _run_figures,
+    RUN: _run_figures,
     "metrics.json": lambda run: _json(run.result.evaluation.to_dict() if run.result.evaluation else None),
     BEFORE: lambda run: _png(run.packet[0]),
     AFTER: lambda run: _png(run.packet[1]),

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.backend.tracking import Tracking, WindowReport
 from cmaxslam_fbp.evaluation import Evaluation
-from cmaxslam_fbp.frontend.estimate import VelocityEstimate
+from cmaxslam_fbp.nanoseconds import NS_PER_S
+from cmaxslam_fbp.pipeline.gaps import Stretch
+from cmaxslam_fbp.pipeline.velocities import Velocities
 from cmaxslam_fbp.trajectory import RotationTrajectory
-from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 SAMPLE_RATE_HZ = 200.0
 
@@ -32,18 +35,17 @@ class SlamResult:
 
     Attributes
     ----------
-    spline : RotationSpline
-        `R_wc` over time; the camera's first orientation is the identity.
+    stretches : tuple of Stretch
+        `R_wc` over time, as a spline for each part of the recording without a long gap; mostly one. The camera's first
+        orientation is the identity.
     panorama : (height, width) float32
         The map: event counts on an equirectangular image.
-    velocities : list of VelocityEstimate
-        The frontend's.
+    velocities : Velocities
+        The frontend's, in an array with the fields `t_ns`, `omega_rad_s`, `status` and `events`.
     windows : list of WindowReport
         The backend's.
     events : int
         How many events were read.
-    start_ns, end_ns : int
-        First and last event.
     timing : Timing
         Where the time went.
     refinements : list of float
@@ -56,13 +58,11 @@ class SlamResult:
         Errors, where the recording has reference poses.
     """
 
-    spline: RotationSpline
+    stretches: tuple[Stretch, ...]
     panorama: npt.NDArray[np.float32]
-    velocities: list[VelocityEstimate]
+    velocities: Velocities
     windows: list[WindowReport]
     events: int
-    start_ns: int
-    end_ns: int
     timing: Timing
     refinements: list[float] = field(default_factory=list)
     interrupted: bool = False
@@ -70,24 +70,63 @@ class SlamResult:
     evaluation: Evaluation | None = None
 
     @property
+    def start_ns(self) -> int:
+        """The first event."""
+        return self.stretches[0].start_ns
+
+    @property
+    def end_ns(self) -> int:
+        """The last event."""
+        return self.stretches[-1].end_ns
+
+    @property
+    def gaps_ns(self) -> list[tuple[int, int]]:
+        """Start and end of each long time without events: nothing is known of the camera there."""
+        return [(before.end_ns, after.start_ns) for before, after in pairwise(self.stretches)]
+
+    @property
     def duration_s(self) -> float:
         """Time from the first event to the last one."""
-        return (self.end_ns - self.start_ns) / 1e9
+        return (self.end_ns - self.start_ns) / NS_PER_S
+
+    @property
+    def tracked_s(self) -> float:
+        """The duration without the gaps."""
+        return self.duration_s - sum(end - start for start, end in self.gaps_ns) / NS_PER_S
 
     @property
     def real_time_factor(self) -> float:
-        """Seconds of the recording per second of the run; above one it is faster than real time."""
-        return self.duration_s / self.timing.wall_s
+        """Seconds of the recording, without gaps, per second of the run; above one it is faster than real time."""
+        return self.tracked_s / self.timing.wall_s
 
     @property
     def lost_windows(self) -> int:
         """Windows in which tracking was lost."""
         return sum(window.tracking is Tracking.LOST for window in self.windows)
 
-    def trajectory(self) -> RotationTrajectory:
-        """Return samples of the trajectory at 200 Hz, from the first event to the last one."""
-        step_ns = round(1e9 / SAMPLE_RATE_HZ)
-        times = np.arange(self.start_ns, min(self.end_ns, self.spline.end_ns) + 1, step_ns, dtype=np.int64)
-        if len(times) < 2:
-            times = np.array([self.start_ns, min(self.end_ns, self.spline.end_ns)], np.int64)
-        return self.spline.to_trajectory(t_ns=times)
+    def trajectory(self, since_ns: int | None = None) -> RotationTrajectory:
+        """Return samples of the trajectory at 200 Hz, from the first event, or a later time, to the last event.
+
+        There are none inside a gap.
+        """
+        step_ns = round(NS_PER_S / SAMPLE_RATE_HZ)
+        times, quaternions = [], []
+        for stretch in self.stretches:
+            if since_ns is not None and stretch.end_ns < since_ns:
+                continue
+            skipped = 0 if since_ns is None else max(-((stretch.start_ns - since_ns) // step_ns), 0)
+            first_ns, last_ns = stretch.start_ns + skipped * step_ns, min(stretch.end_ns, stretch.spline.end_ns)
+            t_ns = np.arange(first_ns, last_ns + 1, step_ns, dtype=np.int64)
+            if len(t_ns) < 2 and since_ns is None and last_ns > first_ns:
+                t_ns = np.array([first_ns, last_ns], np.int64)
+            times.append(t_ns)
+            quaternions.append(stretch.spline.quaternions_at(t_ns))
+        return RotationTrajectory(np.concatenate(times), np.concatenate(quaternions))
+
+    def angular_velocities_at(self, t_ns: npt.NDArray[np.int64]) -> FloatArray:
+        """Return the body-frame angular velocities (N, 3) in rad/s; NaN inside gaps and beyond the ends."""
+        omega = np.full((len(t_ns), 3), np.nan)
+        for stretch in self.stretches:
+            inside = (t_ns >= stretch.start_ns) & (t_ns <= stretch.end_ns) & stretch.spline.covers(t_ns)
+            omega[inside] = stretch.spline.angular_velocities_at(t_ns[inside])
+        return omega

@@ -22,6 +22,7 @@ from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.io.recording import EventStream, Recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.feed import Feed
+from cmaxslam_fbp.pipeline.gaps import RunClock
 from cmaxslam_fbp.pipeline.result import SlamResult, Timing
 
 
@@ -43,6 +44,10 @@ class Step:
         The camera's orientation where the window ends.
     panorama : (height, width) float32
         The map as it is now: a view that goes on changing.
+    settled_ns : int or None
+        The time of the recording before which the run changes nothing any more; None where it may change everything.
+    result : callable
+        Returns what there is by now, without errors against a reference.
     """
 
     stage: str
@@ -51,6 +56,8 @@ class Step:
     speed_deg_s: float
     R_wc: npt.NDArray[np.float64]
     panorama: npt.NDArray[np.float32]
+    settled_ns: int | None
+    result: Callable[[], SlamResult]
 
 
 OnStep = Callable[[Step], None]
@@ -103,20 +110,17 @@ class Slam:
         on_step : callable, optional
             Called with a `Step` after each window.
         """
-        began = time.perf_counter()
         run = _Run(self.config, recording, start_s, duration_s, on_step or (lambda step: None))
         interrupted = False
         try:
             run.first_pass()
-        except KeyboardInterrupt:
-            interrupted = True
-        first_pass_s = time.perf_counter() - began
-        try:
-            if refine and not interrupted:
+            if refine:
                 run.refine()
         except KeyboardInterrupt:
+            if not run.has_result:
+                raise
             interrupted = True
-        return run.result(began, first_pass_s, interrupted)
+        return run.evaluated(replace(run.result(), interrupted=interrupted))
 
 
 class _Run:
@@ -132,13 +136,16 @@ class _Run:
         self._estimator = VelocityEstimator(camera, config.frontend)
         self._backend = Backend(config.backend, camera)
         self._stream: EventStream = recording.chunks(start_s, duration_s)
+        self._clock = self._new_clock()
         self._feed: Feed | None = None
         self._events = 0
-        self._start_ns = self._end_ns = 0
+        self._start_ns = self._end_ns = 0  # on the clock of the run
+        self._began = time.perf_counter()
+        self._refining_since: float | None = None
 
     def first_pass(self) -> None:
         """Follow the camera through the recording, frontend and backend side by side."""
-        with Feed(self._filtered(self._stream), self._estimator) as feed:
+        with Feed(self._filtered(self._stream, self._clock), self._estimator) as feed:
             self._feed = feed
             for window in self._windows(self._counted(feed.chunks())):
                 spline = self._backend.state.spline
@@ -155,13 +162,20 @@ class _Run:
 
     def refine(self) -> None:
         """Adjust all windows against the map of the whole recording."""
-        passes = self._backend.refine(lambda: self._windows(self._filtered(self._recording.chunks(*self._range))))
-        for stage, window in passes:
+        self._refining_since = time.perf_counter()
+        for stage, window in self._backend.refine(self._windows_again):
             self._tell(stage, window)
 
-    def _filtered(self, stream: EventStream) -> Iterator[Events]:
-        """Return the events that all stages work on, of a pass over the recording."""
-        return filter_events(stream, self._config.events, self._recording.sensor_size)
+    def _windows_again(self) -> Iterator[Window]:
+        """Start a new pass over the windows."""
+        return self._windows(self._filtered(self._recording.chunks(*self._range), self._new_clock()))
+
+    def _new_clock(self) -> RunClock:
+        return RunClock(round(self._config.backend.stride_s * NS_PER_S))
+
+    def _filtered(self, stream: EventStream, clock: RunClock) -> Iterator[Events]:
+        """Return the events that all stages work on, of a pass over the recording, on the clock of the run."""
+        return clock.shorten(filter_events(stream, self._config.events, self._recording.sensor_size))
 
     def _counted(self, chunks: Iterable[Events]) -> Iterator[Events]:
         """Count the events that come by."""
@@ -181,52 +195,71 @@ class _Run:
         """Report a step."""
         state = self._backend.state
         rotation = state.require_spline().rotations_at(window.next_ns)
+        settled_ns = self._backend.settled_ns if self._refining_since is None else None
+        if settled_ns is not None:
+            settled_ns = int(self._clock.to_recording(settled_ns))
         recording_s = (window.next_ns - self._start_ns) / NS_PER_S
-        self._on_step(Step(stage, recording_s, report, speed_deg_s, rotation, state.map.image))
+        self._on_step(Step(stage, recording_s, report, speed_deg_s, rotation, state.map.image, settled_ns, self.result))
 
-    def result(self, began: float, first_pass_s: float, interrupted: bool) -> SlamResult:
+    @property
+    def has_result(self) -> bool:
+        """Whether a window is done."""
+        return bool(self._backend.state.reports)
+
+    def result(self) -> SlamResult:
         """Return what there is."""
         state, feed = self._backend.state, self._feed
         if state.spline is None or feed is None:
-            if interrupted:
-                raise KeyboardInterrupt  # nothing has been computed yet
             raise RecordingError(f"{self._recording.path} has no events to process")
-        now, windows, refinements = (
-            time.perf_counter(),
-            list(state.reports.values()),
-            self._backend.refinement.turns_deg,
-        )
+        now = time.perf_counter()
+        stretches = self._clock.stretches(state.spline, self._start_ns, min(self._end_ns, state.spline.end_ns))
+        velocities, windows = feed.velocities.rows(), list(state.reports.values())
+        if len(stretches) > 1:
+            velocities = velocities.copy()
+            velocities["t_ns"] = self._clock.to_recording(velocities["t_ns"])
+            windows = [self._on_recording_clock(window) for window in windows]
         result = SlamResult(
-            spline=state.spline,
+            stretches=stretches,
             panorama=state.map.image,
-            velocities=feed.estimates,
+            velocities=velocities,
             windows=windows,
             events=self._events,
-            start_ns=self._start_ns,
-            end_ns=min(self._end_ns, state.spline.end_ns),
             timing=Timing(
-                now - began,
+                now - self._began,
                 feed.busy_s,
                 sum(window.seconds for window in windows),
-                now - began - first_pass_s if refinements else 0.0,
+                0.0 if self._refining_since is None else now - self._refining_since,
             ),
-            refinements=refinements,
-            interrupted=interrupted,
+            refinements=list(self._backend.refinement.turns_deg),
         )
         result.warnings.extend(self._warnings(result))
-        return replace(result, evaluation=self._evaluate(result))
+        return result
+
+    def _on_recording_clock(self, window: WindowReport) -> WindowReport:
+        start_ns, end_ns = self._clock.to_recording([window.start_ns, window.end_ns]).tolist()
+        return replace(window, start_ns=start_ns, end_ns=end_ns)
 
     def _warnings(self, result: SlamResult) -> list[str]:
         lines = [*self._stream.defects.describe(), *self._reference_faults]
+        if result.gaps_ns:
+            longest_s = max(end - start for start, end in result.gaps_ns) / NS_PER_S
+            lines.append(
+                f"{len(result.gaps_ns)} gap(s) without events, the longest of {longest_s:.1f} s, the first at "
+                f"{(result.gaps_ns[0][0] - result.start_ns) / NS_PER_S:.2f} s: there the trajectory has no poses"
+            )
         if result.lost_windows:
             first = next(window for window in result.windows if window.tracking is Tracking.LOST)
             lines.append(
                 f"tracking was lost in {result.lost_windows} of {len(result.windows)} windows, first at "
                 f"{(first.start_ns - result.start_ns) / NS_PER_S:.2f} s; there the trajectory is the frontend's"
             )
-        if result.interrupted:
-            lines.append(f"the run was interrupted at {result.duration_s:.2f} s of the recording")
         return lines
+
+    def evaluated(self, result: SlamResult) -> SlamResult:
+        """Return a result with its errors, where the recording has a reference."""
+        if result.interrupted:
+            result.warnings.append(f"the run was interrupted at {result.duration_s:.2f} s of the recording")
+        return replace(result, evaluation=self._evaluate(result))
 
     def _evaluate(self, result: SlamResult) -> Evaluation | None:
         """Return the errors against the recording's reference, where it has one that overlaps."""

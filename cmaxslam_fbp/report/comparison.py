@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PAGE = "compare.html"
+FILES = ("errors.png", "speed.png", "errors_over_time.png", PAGE)
 
 Figure = Callable[[RunFiles], float | None]
 

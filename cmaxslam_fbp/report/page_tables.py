@@ -13,12 +13,16 @@ def verdict(files: RunFiles) -> tuple[str, str]:
     """Return how the run went: `good`, `fair` or `bad`, and a few words."""
     run = files.run
     windows, lost = int(run.get("windows", 0)), int(run.get("windows_lost", 0))
+    if run.get("state") == "failed":
+        return "bad", f"Ended by an error: {run.get('reason', '')}"
     if windows and lost > windows / 2:
         return "bad", f"Tracking lost in {lost} of {windows} windows"
     if lost:
         return "fair", f"Tracking lost in {lost} of {windows} windows"
-    if run.get("interrupted"):
+    if run.get("state") == "interrupted":
         return "fair", "Interrupted"
+    if run.get("state") == "running":
+        return "fair", "Still running, or killed"
     return "good", "Tracked throughout"
 
 

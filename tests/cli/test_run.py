@@ -1,14 +1,20 @@
 import csv
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import cv2
 import numpy as np
 import pytest
 
-from cmaxslam_fbp.io import open_recording
+from cmaxslam_fbp.io import Recording, open_recording
+from cmaxslam_fbp.io.atomic_files import write_file
+from cmaxslam_fbp.io.run_folder import LOCK, run_folder
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
+from cmaxslam_fbp.pipeline.output import OUTPUTS
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +49,7 @@ def test_the_figures_are_those_of_the_files(run, folder, simulated_bag):
     assert figures["real_time_factor"] == pytest.approx(figures["duration_s"] / figures["wall_s"])
     assert len(figures["input_sha256"]) == 64
     assert 50 < figures["peak_memory_mb"] < 1000
-    assert not figures["interrupted"]
+    assert (figures["state"], figures["reason"], figures["gaps_ns"]) == ("finished", "", [])
 
 
 def test_the_velocities_agree_with_the_gyroscope(folder, simulated_bag):
@@ -88,39 +94,151 @@ def test_a_missing_calibration_is_an_error_before_the_work(run, tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
-def test_ctrl_c_keeps_what_has_been_computed(simulated_bag, tmp_path):
-    """The signal comes when the first windows are done: a run that a person stops."""
-    program = (
-        "import sys, os, signal, threading\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background jobs ignore it
-        "from cmaxslam_fbp.pipeline import slam\n"
-        "inner = slam.Backend.process\n"
-        "def process(self, window, velocities):\n"
-        "    report = inner(self, window, velocities)\n"
-        "    state = self.state\n"
-        "    if len(state.reports) == 6 and state.map.image.shape == (512, 1024) and os.environ.get('ARMED'):\n"
-        "        os.kill(os.getpid(), signal.SIGINT)\n"
-        "    return report\n"
-        "slam.Backend.process = process\n"
-        "from cmaxslam_fbp.cli import run as command\n"
-        "import cmaxslam_fbp.pipeline.warm_up as w\n"
-        "inner_warm_up = w.warm_up\n"
-        "def warm_up(*a, **k):\n"
-        "    s = inner_warm_up(*a, **k)\n"
-        "    os.environ['ARMED'] = '1'\n"
-        "    return s\n"
-        "w.warm_up = warm_up\n"
-        f"sys.argv = ['cmaxslam-fbp', 'run', {str(simulated_bag)!r}, '--out', {str(tmp_path / 'run')!r}]\n"
-        "from cmaxslam_fbp.cli import main\n"
-        "main()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 130, done.stdout + done.stderr
-    assert "interrupted: what there was by then is in" in done.stderr
+@pytest.fixture
+def at_window(monkeypatch):
+    """Do something after a window of the run itself; the warm-up comes before."""
+    from cmaxslam_fbp.backend.backend import Backend
+    from cmaxslam_fbp.pipeline import warm_up
+
+    def arm(number, action):
+        inner, inner_warm_up, is_warm = Backend.process, warm_up.warm_up, []
+
+        def process(self, window, velocities):
+            report = inner(self, window, velocities)
+            if is_warm and len(self.state.reports) == number:
+                action()
+            return report
+
+        def warm(*arguments):
+            seconds = inner_warm_up(*arguments)
+            is_warm.append(True)
+            return seconds
+
+        monkeypatch.setattr(Backend, "process", process)
+        monkeypatch.setattr(warm_up, "warm_up", warm)
+
+    return arm
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_keeps_what_has_been_computed(run, simulated_bag, tmp_path, at_window, name):
+    at_window(6, lambda: os.kill(os.getpid(), signal.Signals[name]))
+    done = run("run", simulated_bag, "--out", "run", "--video", "run/map.mp4", code=130)
+    assert "interrupted: the first 0." in done.stderr
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {*OUTPUTS, "map.mp4"}
     figures = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert figures["interrupted"]
-    assert 0.3 < figures["duration_s"] < 1.5
+    assert (figures["state"], figures["reason"], figures["windows"]) == ("interrupted", name, 6)
     assert read_trajectory(tmp_path / "run" / "trajectory.txt").end_ns > 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    run("report", "run")
+    assert "Interrupted" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_signals_while_results_are_written_change_nothing(run, simulated_bag, tmp_path, at_window, monkeypatch):
+    from cmaxslam_fbp.pipeline import output
+
+    def disturbed(path, data):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return write_file(path, data)
+
+    def interrupt():
+        monkeypatch.setattr(output, "write_file", disturbed)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    at_window(6, interrupt)
+    run("run", simulated_bag, "--out", "run", code=130)
+    assert {path.name for path in (tmp_path / "run").iterdir()} == set(OUTPUTS)
+
+
+def test_a_second_signal_ends_a_window_that_takes_too_long(run, simulated_bag, tmp_path, at_window):
+    def twice_and_wait():
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+
+    at_window(6, twice_and_wait)
+    began = time.monotonic()
+    run("run", simulated_bag, "--out", "run", code=130)
+    assert time.monotonic() - began < 50
+    assert {path.name for path in (tmp_path / "run").iterdir()} == set(OUTPUTS)
+
+
+def test_ctrl_c_during_the_warm_up_ends_the_program(run, simulated_bag, tmp_path, monkeypatch):
+    from cmaxslam_fbp.pipeline import warm_up
+
+    monkeypatch.setattr(warm_up, "warm_up", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    done = run("run", simulated_bag, "--out", "run", code=130)
+    assert done.stderr == "interrupted before the first window was done: there is nothing to keep\n"
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("bad", "least"),
+    [("1468941033.5 what is this", 1.0), ("1468941030.1 5 5 1", 0.7), ("1468941033.5 1", 1.0)],
+    ids=["words", "back in time", "cut"],
+)
+def test_an_error_in_the_middle_keeps_everything_before_it(run, simulated_bag, tmp_path, bad, least):
+    """Up to the line before it; where time jumps back, up to the block of lines in which it does."""
+    open_recording(simulated_bag).convert(tmp_path / "text")
+    events = tmp_path / "text" / "events.txt"
+    lines = events.read_text().splitlines(keepends=True)
+    place = int(0.8 * len(lines))
+    expected_s = least * (float(lines[place].split()[0]) - float(lines[0].split()[0])) - 0.01
+    events.write_text("".join([*lines[:place], bad]) + "\n" + "".join(lines[place + 1 :]))
+    done = run("run", "text", "--out", "run", "--video", "map.mp4", code=1)
+    assert "s are in run" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("error: ")
+    figures = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert figures["state"] == "failed"
+    assert figures["reason"].startswith("RecordingError: ")
+    assert figures["duration_s"] > expected_s
+    assert (tmp_path / "map.mp4").exists()
+    trajectory = read_trajectory(tmp_path / "run" / "trajectory.txt")
+    assert (trajectory.end_ns - trajectory.start_ns) / 1e9 > expected_s
+    run("report", "run")
+    assert "Ended by an error" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_an_unforeseen_error_keeps_everything_before_it(run, simulated_bag, tmp_path, at_window):
+    at_window(6, lambda: 1 / 0)
+    run("run", simulated_bag, "--out", "run", code=1)
+    figures = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (figures["state"], figures["reason"]) == ("failed", "ZeroDivisionError: division by zero")
+
+
+def test_an_overwritten_folder_has_nothing_of_the_earlier_run(run, simulated_bag, tmp_path):
+    run("run", simulated_bag, "--out", "run", "--duration", 0.5)
+    (tmp_path / "run" / ".windows.csv.77.part").write_text("")  # of a run that was killed
+    source = open_recording(simulated_bag)
+    camera = source.require_camera()
+    bare = Recording.from_events(list(source.chunks(0, 0.5)), camera=camera)
+    bare.convert(tmp_path / "bare.npz")
+    run("run", "bare.npz", "--out", "run", "--overwrite")
+    assert {path.name for path in (tmp_path / "run").iterdir()} == set(OUTPUTS) - {"metrics.json"}
+    assert "bare" in json.loads((tmp_path / "run" / "run.json").read_text())["input"]
+
+
+def test_a_folder_with_anything_else_in_it_is_left_alone(run, simulated_bag, tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "wedding.jpg").write_text("dear")
+    done = run("run", simulated_bag, "--out", "photos", "--overwrite", code=1)
+    assert "photos is not empty: wedding.jpg in it; choose another folder" in done.stderr
+    assert [path.name for path in (tmp_path / "photos").iterdir()] == ["wedding.jpg"]
+
+
+def test_two_runs_do_not_share_a_folder(run, simulated_bag, tmp_path):
+    with run_folder(tmp_path / "run", files=OUTPUTS):
+        done = run("run", simulated_bag, "--out", "run", "--overwrite", code=1)
+        assert f"another run (process {os.getpid()} on " in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_lock_of_a_run_that_is_gone_is_taken_over(run, simulated_bag, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / LOCK).write_text("process 1 on this machine\n")
+    run("run", simulated_bag, "--out", "run", "--duration", 0.5)
+    assert {path.name for path in (tmp_path / "run").iterdir()} == set(OUTPUTS)
 
 
 def test_a_video_of_the_growing_map_is_written(run, simulated_bag, tmp_path):

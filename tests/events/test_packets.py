@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmaxslam_fbp.events import Events
-from cmaxslam_fbp.events.packets import mean_time_ns, packets_at_rate, packets_by_count
+from cmaxslam_fbp.events.packets import LONGEST_SILENCE_NS, mean_time_ns, packets_at_rate, packets_by_count
 
 EPOCH_NS = 1_468_941_032_229_417_000
 
@@ -68,6 +68,18 @@ def test_a_silent_stretch_still_has_its_packets():
     packets = list(packets_at_rate([events], 2, 250_000))
     assert [packet.t_ns for packet in packets] == [250_000, 500_000, 750_000, 1_000_000]
     assert [packet.events.t_ns.tolist() for packet in packets] == [[20, 1_000_000]] * 4
+
+
+@pytest.mark.parametrize("count", [1, 2, 50])
+def test_a_long_silence_costs_no_more_packets_than_a_short_one(count):
+    second_ns, day_ns = 10**9, 86_400 * 10**9
+    t_ns = np.arange(0, second_ns, 10_000_000)
+    packets = list(packets_at_rate([stream(np.concatenate([t_ns, t_ns + day_ns + 1]))], count, second_ns // 4))
+    times = [packet.t_ns for packet in packets]
+    silence = [t for t in times if second_ns <= t <= day_ns]
+    assert silence == [second_ns + k * second_ns // 4 for k in range(len(silence))]
+    assert silence[-1] == second_ns - 10_000_000 + LONGEST_SILENCE_NS - 240_000_000
+    assert times[3 + len(silence) :] == [day_ns + k * second_ns // 4 for k in (1, 2, 3)]
 
 
 def test_long_packets_are_cut_to_the_time_about_their_own_but_not_below_the_least_count():

@@ -64,7 +64,8 @@ def make_run(path, *, reference=True, lost=(), warnings=(), size=(512, 256), err
         "windows": 19,
         "windows_lost": len(lost),
         "evaluations_per_window": 7.0,
-        "interrupted": False,
+        "state": "finished",
+        "reason": "",
         "peak_memory_mb": 300.0,
         "warnings": list(warnings),
     }

@@ -1,0 +1,93 @@
+"""Gaps: long times without events.
+
+A run works on a clock of its own, on which a gap lasts a few seconds: nothing that it does grows with the gap. Its
+results are on the recording's clock, and say nothing of the time inside a gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.events.packets import LONGEST_SILENCE_NS
+from cmaxslam_fbp.trajectory.spline import RotationSpline
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Time without a gap: `R_wc` from the first event `start_ns` to the last one `end_ns`, on the recording's clock."""
+
+    spline: RotationSpline
+    start_ns: int
+    end_ns: int
+
+
+class RunClock:
+    """The clock of a run, on which no gap is longer than `LONGEST_SILENCE_NS` and a stride.
+
+    Events go on after a gap a whole number of strides after the first event of all: where a window starts, and a knot
+    of the trajectory is.
+
+    Parameters
+    ----------
+    stride_ns : by how much windows move
+    """
+
+    def __init__(self, stride_ns: int) -> None:
+        self._stride_ns = stride_ns
+        self._first_ns: int | None = None
+        self._last_ns = 0
+        # Of each gap, on the clock of the run: its ends, and how much was taken out up to its end.
+        self._gaps: list[tuple[int, int, int]] = []
+
+    def shorten(self, chunks: Iterable[Events]) -> Iterator[Events]:
+        """Yield the events with the stamps of this clock."""
+        for events in chunks:
+            yield self._shift(events) if len(events) else events
+
+    def _shift(self, events: Events) -> Events:
+        if self._first_ns is None:
+            self._first_ns = self._last_ns = int(events.t_ns[0])
+        removed_ns = self._gaps[-1][2] if self._gaps else 0
+        t_ns = events.t_ns - removed_ns if removed_ns else events.t_ns
+        before_ns, self._last_ns = self._last_ns, int(t_ns[-1])
+        if self._last_ns - before_ns <= LONGEST_SILENCE_NS:
+            return replace(events, t_ns=t_ns) if removed_ns else events
+        t_ns = t_ns.copy()
+        for place in np.flatnonzero(np.diff(t_ns, prepend=before_ns) > LONGEST_SILENCE_NS).tolist():
+            start_ns = int(t_ns[place - 1]) if place else before_ns
+            wanted_ns = start_ns + LONGEST_SILENCE_NS - self._first_ns
+            end_ns = self._first_ns - (-wanted_ns // self._stride_ns) * self._stride_ns
+            surplus_ns = int(t_ns[place]) - end_ns
+            if surplus_ns > 0:
+                removed_ns += surplus_ns
+                t_ns[place:] -= surplus_ns
+                self._gaps.append((start_ns, end_ns, removed_ns))
+        self._last_ns = int(t_ns[-1])
+        return replace(events, t_ns=t_ns)
+
+    def to_recording(self, t_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return times of this clock on that of the recording."""
+        times = np.asarray(t_ns, np.int64)
+        gaps = list(self._gaps)  # the frontend's thread may add to them
+        removed_ns = np.array([0, *(removed for _, _, removed in gaps)], np.int64)
+        return times + removed_ns[np.searchsorted([end for _, end, _ in gaps], times, side="right")]
+
+    def stretches(self, spline: RotationSpline, start_ns: int, end_ns: int) -> tuple[Stretch, ...]:
+        """Cut a trajectory on this clock, of events from `start_ns` to `end_ns`, at the gaps."""
+        found, removed_ns = [], 0
+        for gap_ns, next_ns, next_removed_ns in [*self._gaps, (end_ns, end_ns + 1, 0)]:
+            last_ns = min(gap_ns, end_ns)
+            first = (start_ns - spline.start_ns) // spline.step_ns
+            segments = max(-(-(last_ns - spline.start_ns) // spline.step_ns) - first, 1)
+            part = spline.part(first, segments + spline.order - 1)
+            moved = replace(part, start_ns=part.start_ns + removed_ns)
+            found.append(Stretch(moved, start_ns + removed_ns, last_ns + removed_ns))
+            if next_ns > end_ns or next_ns >= spline.end_ns:
+                break
+            start_ns, removed_ns = next_ns, next_removed_ns
+        return tuple(found)
