@@ -21,6 +21,7 @@ import random
 import re
 import resource
 import runpy
+import shlex
 import shutil
 import sys
 import tempfile
@@ -46,6 +47,7 @@ from cmaxslam_fbp.errors import CmaxSlamError
 from cmaxslam_fbp.geometry.camera import davis240c
 from cmaxslam_fbp.io.calibration import format_ecd_calibration, format_ros_yaml
 from cmaxslam_fbp.io.writing import write_recording
+from cmaxslam_fbp.report.map_picture import encode_png
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
@@ -109,7 +111,7 @@ def make_samples(folder: Path) -> dict[str, Sample]:
     figures = ("t_s", "duration_s", "events", "speed_deg_s", "contrast_before", "contrast_after")
     (run / "report_data.json").write_text(json.dumps({**data, "packet": dict.fromkeys(figures, 1)}))
     for name in ("packet_before.png", "packet_after.png"):
-        (run / name).write_bytes(b"")
+        (run / name).write_bytes(encode_png(np.zeros((8, 8), np.uint8)))
     poses = b"\n".join((run / "trajectory.txt").read_bytes().split(b"\n")[:60])
     samples["tum"] = Sample({"poses.txt": poses}, ("evaluate {case}/poses.txt good_run/trajectory.txt",))
     samples["report"] = Sample(_read(run), ("report {case}",))
@@ -398,7 +400,7 @@ def run_case(program: Any, case: Case, printed: io.FileIO) -> list[Finding]:
     sys.stderr.flush()
     for line in Path(printed.name).read_text(errors="replace").splitlines():
         if line.startswith("warning: "):
-            check_line(line, traceback.StackSummary())
+            check_line(line.removeprefix("warning: "), traceback.StackSummary())
         else:
             found.append(("printed by a library", line))
     shutil.rmtree(case.folder)
@@ -445,8 +447,9 @@ def start_child(samples: dict[str, Sample], seed: int, limit_s: float, good: Pat
         os.chdir(folder)
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
         program = typer.main.get_command(app)
-        with open(os.devnull, "w") as null, open("printed", "ab", buffering=0) as printed, open("trace", "w") as trace:
-            os.dup2(null.fileno(), 1)
+        sys.stdout = open(os.devnull, "w", errors="surrogateescape")  # noqa: SIM115, the child's own until it ends
+        os.dup2(sys.stdout.fileno(), 1)
+        with open("printed", "ab", buffering=0) as printed, open("trace", "w") as trace:
             os.dup2(printed.fileno(), 2)
             faulthandler.enable(trace)
             for number in iter(there.recv, None):
@@ -506,7 +509,8 @@ def keep(case: Case, folder: Path) -> None:
     """Write the files of a case, and the command that reads them, to a folder."""
     shutil.rmtree(folder, ignore_errors=True)
     _write(case.files, folder / case.folder)
-    (folder / "command.txt").write_text(f"cmaxslam-fbp --debug {' '.join(case.arguments)}\n", errors="surrogateescape")
+    command = shlex.join(["cmaxslam-fbp", "--debug", *case.arguments])
+    (folder / "command.txt").write_text(f"{command}\n", errors="surrogateescape")
 
 
 def table(rows: dict[str, Row]) -> str:
@@ -519,14 +523,17 @@ def table(rows: dict[str, Row]) -> str:
 
 
 def warm_up(samples: dict[str, Sample]) -> None:
-    """Run every command on the good samples, which must succeed: children then have all that they import."""
+    """Run every command on the good samples, which must pass without a word; children then have all imports."""
     program = typer.main.get_command(app)
+    said = io.StringIO()
     for sample in samples.values():
         _write(sample.files, Path("case"))
         for command in dict.fromkeys(sample.commands):
-            with contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
                 program.main(command.format(case="case", number="0.001").split(), standalone_mode=False)
         shutil.rmtree("case")
+    if said.getvalue():
+        raise AssertionError(f"the good samples are not good: {said.getvalue()}")
 
 
 def main() -> int:
