@@ -373,10 +373,6 @@ def run_case(program: Any, case: Case, printed: io.FileIO) -> list[Finding]:
     def note_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         note(category.__name__, traceback.extract_stack(), message)
 
-    def check_line(text: str, stack: traceback.StackSummary) -> None:
-        if "\n" in text or len(text.replace(case.folder, "case")) > LONGEST_MESSAGE:
-            note("message of several lines" if "\n" in text else "long message", stack, text)
-
     _write(case.files, Path(case.folder))
     printed.truncate(0)
     peak = _peak_memory_mb()
@@ -388,7 +384,8 @@ def run_case(program: Any, case: Case, printed: io.FileIO) -> list[Finding]:
         try:
             program.main(case.arguments, prog_name="cmaxslam-fbp", standalone_mode=False)
         except CmaxSlamError as error:
-            check_line(str(error), traceback.extract_tb(error.__traceback__))
+            if fault := _fault(str(error), case):
+                note(fault, traceback.extract_tb(error.__traceback__), error)
         except typer.BadParameter:
             pass
         except BaseException as error:
@@ -396,15 +393,22 @@ def run_case(program: Any, case: Case, printed: io.FileIO) -> list[Finding]:
             name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
             note(name, traceback.extract_tb(error.__traceback__), error)
     if (grown := _peak_memory_mb() - peak) > MEMORY_MB:
-        found.append((f"memory of {case.kind}", f"{grown:.0f} MB"))
+        found.append((f"memory, {case.kind}", f"{grown:.0f} MB"))
     sys.stderr.flush()
     for line in Path(printed.name).read_text(errors="replace").splitlines():
-        if line.startswith("warning: "):
-            check_line(line.removeprefix("warning: "), traceback.StackSummary())
-        else:
-            found.append(("printed by a library", line))
+        fault = _fault(line, case) if line.startswith("warning: ") else "printed by a library"
+        if fault:
+            found.append((f"{fault}, {case.kind}", line))
     shutil.rmtree(case.folder)
     return found
+
+
+def _fault(line: str, case: Case) -> str | None:
+    """Return what is wrong with a line for the user; the name of the case's folder is not its fault."""
+    if "\n" in line:
+        return "message of several lines"
+    words = line.removeprefix("warning: ").replace(case.folder, "case")
+    return "long message" if len(words) > LONGEST_MESSAGE else None
 
 
 def _peak_memory_mb() -> float:

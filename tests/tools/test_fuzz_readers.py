@@ -58,7 +58,7 @@ def campaign(*arguments):
 
 def test_every_kind_of_fault_is_seen_and_its_smallest_case_kept(tmp_path):
     program = PLANTED.format(folder=str(SCRIPT.parent))
-    done = campaign("-c", program, "--cases", 100, "--limit", 0.5, "--out", tmp_path / "out")
+    done = campaign("-c", program, "--cases", 60, "--limit", 2, "--out", tmp_path / "out")
     assert done.returncode == 1
     counts = {row[2]: int(row[1]) for row in re.finditer(r"^ *(\d+)  (.+?)  ", done.stdout, re.M)}
     assert set(counts) == {
@@ -66,13 +66,13 @@ def test_every_kind_of_fault_is_seen_and_its_smallest_case_kept(tmp_path):
         "message of several lines at elsewhere",
         "long message at elsewhere",
         "hang at elsewhere",
-        "memory of planted",
+        "memory, planted",
         "MemoryError at elsewhere",
         "RuntimeWarning at elsewhere",
-        "printed by a library",
+        "printed by a library, planted",
         "ended with -11 at elsewhere",
     }
-    assert sum(counts.values()) > 60  # of a hundred cases, nine kinds of twelve
+    assert 30 < sum(counts.values()) < 60  # nine of the twelve are faults
     assert done.stdout == (tmp_path / "out" / "table.txt").read_text()
     kept = tmp_path / "out" / "hang_at_elsewhere"
     assert (kept / "command.txt").read_text().endswith("a.txt hang\n")
