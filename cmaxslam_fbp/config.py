@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from cmaxslam_fbp import choices
 from cmaxslam_fbp.errors import ChoiceError, ConfigError
+from cmaxslam_fbp.plain_yaml import load_yaml
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,7 @@ def load_config(
         key, equals, text = assignment.partition("=")
         if not equals or not key.strip():
             raise ConfigError(f"--set {assignment!r} is not of the form section.key=value")
-        _assign(values, key.strip(), _parse_yaml(text, f"--set {assignment}"))
+        _assign(values, key.strip(), load_yaml(text, f"--set {assignment}", ConfigError))
     for key, value in (flags or {}).items():
         if value is not None:
             _assign(values, key, value)
@@ -292,27 +293,12 @@ def _read(name: str) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the configuration {path} cannot be read: {error}") from None
-    document = _parse_yaml(text, str(path))
+    document = load_yaml(text, str(path), ConfigError)
     if document is None:
         return {}
     if not isinstance(document, dict):
         raise ConfigError(f"{path} is not a configuration: expected sections with keys")
     return document
-
-
-def _parse_yaml(text: str, source: str) -> Any:
-    import yaml
-
-    try:
-        # A few lines of aliases can stand for more values than any memory holds.
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
-            raise ConfigError(f"{source} has an alias (*name); write the value out instead")
-        return yaml.safe_load(text)
-    except RecursionError:
-        raise ConfigError(f"{source} is nested too deeply for a configuration") from None
-    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError) as error:
-        # What YAML takes for a date, a number or a tag, Python may not: its own errors come through.
-        raise ConfigError(f"{source} is not valid YAML: {' '.join(str(error).split())}") from None
 
 
 def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 import yaml
 from hypothesis import given
@@ -245,6 +247,15 @@ def test_a_file_that_is_no_configuration_is_one_line(tmp_path, text):
         load_config([str(tmp_path / "mine.yaml")])
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300
+
+
+def test_depth_takes_no_time(tmp_path):
+    """Up to a megabyte of it: the time does not grow with what comes after the depth that is too much."""
+    (tmp_path / "mine.yaml").write_text("[" * 1_000_000)
+    began = time.process_time()
+    with pytest.raises(ConfigError, match="too deeply"):
+        load_config([str(tmp_path / "mine.yaml")])
+    assert time.process_time() - began < 10
 
 
 def test_bytes_that_are_no_text_and_files_that_are_too_large_are_refused(tmp_path):

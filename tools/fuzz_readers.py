@@ -2,8 +2,7 @@
 
 A case is a small good sample with a few random mutations, given to the command that reads it, in a child process with
 limits of time and memory. The command may succeed, or say one short line. A finding is anything else: an exception that
-is not a `CmaxSlamError`, a hang, memory beyond the limit, a message of several lines or of more than 300 characters, a
-warning of a library. Findings are counted by signature, which is what happened and where in the package, and the
+is not a `CmaxSlamError`, a hang, memory beyond the limit, a warning of more than 300 characters, or one of a library. Findings are counted by signature, which is what happened and where in the package, and the
 smallest case of each is kept. The same seed gives the same cases. Needs Linux.
 """
 
@@ -54,7 +53,7 @@ from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 PACKAGE = Path(cmaxslam_fbp.__file__).parent
 MADE_RUN = Path(__file__).parents[1] / "tests" / "report" / "made_run.py"
 
-LONGEST_MESSAGE = 300
+LONGEST_LINE = 300
 MEMORY_MB = 256  # that a case of a few kilobytes may take
 ADDRESS_SPACE = 3 << 30  # the most that a child can have at all, its libraries included
 CASES_PER_CHILD = 1000  # what leaks a little does not add up
@@ -383,11 +382,8 @@ def run_case(program: Any, case: Case, printed: io.FileIO) -> list[Finding]:
         warnings.showwarning = note_warning
         try:
             program.main(case.arguments, prog_name="cmaxslam-fbp", standalone_mode=False)
-        except CmaxSlamError as error:
-            if fault := _fault(str(error), case):
-                note(fault, traceback.extract_tb(error.__traceback__), error)
-        except typer.BadParameter:
-            pass
+        except (CmaxSlamError, typer.BadParameter):
+            pass  # one short line, whatever it is told
         except BaseException as error:
             kind = type(error)
             name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
@@ -396,19 +392,12 @@ def run_case(program: Any, case: Case, printed: io.FileIO) -> list[Finding]:
         found.append((f"memory, {case.kind}", f"{grown:.0f} MB"))
     sys.stderr.flush()
     for line in Path(printed.name).read_text(errors="replace").splitlines():
-        fault = _fault(line, case) if line.startswith("warning: ") else "printed by a library"
-        if fault:
-            found.append((f"{fault}, {case.kind}", line))
+        if not line.startswith("warning: "):
+            found.append((f"printed by a library, {case.kind}", line))
+        elif len(line.replace(case.folder, "case")) > LONGEST_LINE:  # the name of the folder is not its fault
+            found.append((f"long warning, {case.kind}", line))
     shutil.rmtree(case.folder)
     return found
-
-
-def _fault(line: str, case: Case) -> str | None:
-    """Return what is wrong with a line for the user; the name of the case's folder is not its fault."""
-    if "\n" in line:
-        return "message of several lines"
-    words = line.removeprefix("warning: ").replace(case.folder, "case")
-    return "long message" if len(words) > LONGEST_MESSAGE else None
 
 
 def _peak_memory_mb() -> float:
@@ -501,8 +490,8 @@ def run_cases(start: Callable[[], Child], cases: int, jobs: int) -> Iterator[tup
 
 
 @dataclass
-class Row:
-    """A signature in the table: how often it was found, its smallest case, and what was said there."""
+class Signature:
+    """A row of the table: how often it was found, its smallest case, and what was said there."""
 
     count: int
     case: Case
@@ -517,7 +506,7 @@ def keep(case: Case, folder: Path) -> None:
     (folder / "command.txt").write_text(f"{command}\n", errors="surrogateescape")
 
 
-def table(rows: dict[str, Row]) -> str:
+def table(rows: dict[str, Signature]) -> str:
     """Return the findings as text, the most frequent first."""
     lines = [f"{'count':>7}  {'signature':60} {'sample':17} {'bytes':>7}  message"]
     for signature, row in sorted(rows.items(), key=lambda item: -item[1].count):
@@ -550,7 +539,7 @@ def main() -> int:
     options = parser.parse_args()
     out = None if options.out is None else options.out.resolve()
     began = time.monotonic()
-    rows: dict[str, Row] = {}
+    rows: dict[str, Signature] = {}
     with tempfile.TemporaryDirectory() as temporary, contextlib.ExitStack() as stack:
         good = Path(temporary, "good")
         good.mkdir()
@@ -562,7 +551,7 @@ def main() -> int:
         for number, findings in run_cases(start, options.cases, options.jobs):
             for signature, message in findings:
                 case = make_case(samples, options.seed, number)
-                row = rows.setdefault(signature, Row(0, case, message))
+                row = rows.setdefault(signature, Signature(0, case, message))
                 row.count += 1
                 if case.size < row.case.size:
                     row.case, row.message = case, message

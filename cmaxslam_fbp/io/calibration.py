@@ -11,6 +11,7 @@ from cmaxslam_fbp.errors import CalibrationError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.geometry.camera import Camera, DistortionModel
 from cmaxslam_fbp.io.bad_input import one_line_errors
+from cmaxslam_fbp.plain_yaml import load_yaml
 
 # The names that the formats give to the two models.
 _MODELS: dict[str, DistortionModel] = {
@@ -111,7 +112,9 @@ def _read_text(path: Path) -> str:
 def parse_yaml_calibration(text: str, size: SensorSize | None, source: str) -> Camera:
     """Return the camera of an OpenCV, ROS or Kalibr YAML text; `size` is for those that do not tell it."""
     with one_line_errors(source, _DAMAGED, CalibrationError):
-        document = _load_yaml(text, source)
+        document = load_yaml(text, source, CalibrationError)
+        if not isinstance(document, dict):
+            raise CalibrationError(f"{source} is not a calibration: expected named values")
         if "camera_matrix" in document:
             return _opencv(document, source, size)
         name = next((n for n in ("cam0", "cam1") if n in document), None)
@@ -140,32 +143,6 @@ def format_ros_yaml(camera: Camera) -> str:
 def format_ecd_calibration(camera: Camera) -> str:
     """Return a calibration as the line `fx fy cx cy k1 k2 p1 p2 k3`."""
     return " ".join(repr(float(c)) for c in (camera.fx, camera.fy, camera.cx, camera.cy, *camera.distortion)) + "\n"
-
-
-def _load_yaml(text: str, source: str) -> dict[str, Any]:
-    """Load YAML, OpenCV's own dialect included: a `%YAML:1.0` line and `!!opencv-matrix` tags."""
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            # A few lines of aliases of aliases stand for more values than any memory holds.
-            if self.check_event(yaml.AliasEvent):
-                raise CalibrationError(f"{source} has YAML aliases (*name): write the values out")
-            return super().compose_node(parent, index)
-
-    Loader.add_constructor(
-        "tag:yaml.org,2002:opencv-matrix",
-        lambda loader, node: loader.construct_mapping(node, deep=True),  # type: ignore[arg-type]
-    )
-    if text.startswith("%YAML:"):
-        text = text.split("\n", 1)[1]
-    try:
-        document = yaml.load(text, Loader)
-    except yaml.YAMLError as error:
-        raise CalibrationError(f"{source} is not valid YAML: {str(error).splitlines()[0]}") from None
-    if not isinstance(document, dict):
-        raise CalibrationError(f"{source} is not a calibration: expected named values")
-    return document
 
 
 def _size(width: Any, height: Any, size: SensorSize | None, source: str) -> SensorSize:

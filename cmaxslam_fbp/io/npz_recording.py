@@ -209,9 +209,7 @@ class NpzRecording(Recording):
 def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
     version = np.lib.format.read_magic(member)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran, dtype = read(member)
-    if fortran and len(shape) > 1:
-        raise ValueError(f"an array of the shape {shape} is stored by columns; store it by rows")
+    shape, _, dtype = read(member)
     return shape, dtype
 
 

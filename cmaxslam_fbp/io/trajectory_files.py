@@ -49,9 +49,10 @@ def parse_trajectory(text: str, *, source: str) -> RotationTrajectory:
             f"{source}, line {lines[place]}: the quaternion {quaternions[place].tolist()} is not of unit "
             f"length; the columns must be {' '.join(POSE_COLUMNS)}"
         )
-    if len(t_ns) < 2:
-        raise TrajectoryError(f"{source}: only one pose; a trajectory needs at least two")
-    return RotationTrajectory(t_ns, quaternions, values[:, :3])
+    try:
+        return RotationTrajectory(t_ns, quaternions, values[:, :3])
+    except TrajectoryError as error:
+        raise TrajectoryError(f"{source}: {error}") from None
 
 
 def parse_imu(text: str, *, source: str) -> ImuSamples:

@@ -87,7 +87,7 @@ Output = Callable[[Run], str | bytes | None]
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """A text file with one line per time: `lines` returns the times and lines of a result from a time on, or all."""
 
     header: str
@@ -231,9 +231,9 @@ def _windows(result: SlamResult, since_ns: int | None) -> tuple[list[int], list[
 
 # The files that grow with a run.
 TABLES = {
-    "trajectory.txt": Table("# t tx ty tz qx qy qz qw (world from camera)", _trajectory),
-    "angular_velocity.csv": Table(_VELOCITY_COLUMNS, _velocities),
-    "windows.csv": Table(_WINDOW_COLUMNS, _windows),
+    "trajectory.txt": TextTable("# t tx ty tz qx qy qz qw (world from camera)", _trajectory),
+    "angular_velocity.csv": TextTable(_VELOCITY_COLUMNS, _velocities),
+    "windows.csv": TextTable(_WINDOW_COLUMNS, _windows),
 }
 
 # Every file by its name, in the order of writing; None for one that a run has nothing for.

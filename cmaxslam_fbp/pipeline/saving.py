@@ -10,7 +10,7 @@ from typing import BinaryIO
 from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.io.atomic_files import in_the_making
-from cmaxslam_fbp.pipeline.output import OUTPUTS, RUN, TABLES, Run, RunState, Table, write_outputs
+from cmaxslam_fbp.pipeline.output import OUTPUTS, RUN, TABLES, Run, RunState, TextTable, write_outputs
 from cmaxslam_fbp.pipeline.result import SlamResult
 from cmaxslam_fbp.pipeline.slam import Step
 
@@ -73,7 +73,7 @@ class RunSaver:
 class GrowingFile:
     """A table that is whole at any moment, and whose settled lines are made only once."""
 
-    def __init__(self, path: Path, table: Table) -> None:
+    def __init__(self, path: Path, table: TextTable) -> None:
         self._path, self._table = path, table
         self._kept_bytes = 0  # of the lines that have settled
         self._since_ns: int | None = None  # time of the first line that has not

@@ -128,7 +128,7 @@ def test_the_same_input_gives_the_same_bits(recording):
 
 def test_below_the_rate_of_a_still_camera_the_velocities_stand(recording, windows):
     velocities = recording.velocities(0.0)
-    backend = follow(recording, windows[:4], velocities, still_rate_ev_s=1e9)
+    backend = follow(recording, windows[:4], velocities, still_rate_ev_s=1e7)
     assert {report.tracking for report in reports_of(backend)} == {Tracking.STILL}
     assert sum(report.evaluations for report in reports_of(backend)) == 0
     assert not backend.state.map.image.any()

@@ -93,14 +93,14 @@ def test_a_missing_file_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("a: &a [1, 2]\nb: *a\n", r"has YAML aliases \(\*name\): write the values out"),
+        ("a: &a [1, 2]\nb: *a\n", r"has an alias \(\*name\); write the value out"),
         (ROS.replace("image_width: 640", "image_width: 2020-13-45"), "month must be in 1..12"),
         (ROS.replace("image_width: 640", "image_width: 2020-01-02"), "cannot be read: int"),
         (ROS.replace("image_width: 640", "image_width: .inf"), "cannot convert float infinity"),
         (ROS.replace("640", "!!int abc"), "invalid literal"),
         (ROS.replace("640", "1" + "0" * 400), "no sensor is so large"),
         (ROS.replace("640", "!!python/object:os.system {}"), "not valid YAML"),
-        ("a: " + "[" * 5000, "recursion"),
+        ("a: " + "[" * 5000, "nested too deeply"),
         ("cam0: [intrinsics]\n", "it is not a complete calibration"),
         ("cam0: 5\n", "it is not a complete calibration"),
         ("cam0: {intrinsics: [1, 2, 3]}\n", "it is not a complete calibration"),
@@ -116,7 +116,7 @@ def test_strange_yaml_is_one_line(tmp_path, text, complaint):
 def test_aliases_that_stand_for_a_thousand_million_values_take_no_time(tmp_path):
     lines = ["l0: &l0 [1.0, 1.0]"] + [f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 10)}]" for i in range(1, 10)]
     text = "\n".join([*lines, "camera_matrix: {rows: 3, cols: 3, data: *l9}"])
-    with pytest.raises(CalibrationError, match="has YAML aliases"):
+    with pytest.raises(CalibrationError, match="has an alias"):
         read_calibration(save(tmp_path, text), SIZE)
 
 
