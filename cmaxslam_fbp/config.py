@@ -187,6 +187,8 @@ class BackendConfig(Section):
         for name, length_s in (("window_s", self.window_s), ("stride_s", self.stride_s)):
             if abs(length_s / self.knot_s - round(length_s / self.knot_s)) > 1e-6 or length_s < self.knot_s:
                 raise ValueError(f"{name} must be a multiple of knot_s, {self.knot_s} s")
+        if self.window_s < 1.999 * self.knot_s:  # of a single segment nothing is free where both its ends are held
+            raise ValueError(f"window_s must be at least twice knot_s, {self.knot_s} s")
         if self.stride_s > self.window_s:
             raise ValueError("stride_s must not be larger than window_s")
         if self.window_s > _MOST_KNOTS * self.knot_s:

@@ -149,6 +149,7 @@ def test_the_dump_names_a_choice_that_a_program_has_added():
         ("backend.still_rate_ev_s=1e+10", "10000000"),
         ("backend.window_s=1e+6", "60"),
         ("backend.window_s=50", "256 times knot_s"),
+        ("backend={window_s: 0.1, stride_s: 0.1, knot_s: 0.1}", "twice knot_s"),
         ("backend.knot_s=1e-6", "0.001"),
         ("backend.knot_s=1e-10", "0.001"),
         ("backend.window_s=1e-10", "0.001"),

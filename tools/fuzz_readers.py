@@ -2,8 +2,9 @@
 
 A case is a small good sample with a few random mutations, given to the command that reads it, in a child process with
 limits of time and memory. The command may succeed, or say one short line. A finding is anything else: an exception that
-is not a `CmaxSlamError`, a hang, memory beyond the limit, a warning of more than 300 characters, or one of a library. Findings are counted by signature, which is what happened and where in the package, and the
-smallest case of each is kept. The same seed gives the same cases. Needs Linux.
+is not a `CmaxSlamError`, a hang, memory beyond the limit, a warning of more than 300 characters, or one of a library.
+Findings are counted by signature, which is what happened and where in the package, and the smallest case of each is
+kept. The same seed gives the same cases. Needs Linux.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import warnings
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -199,19 +200,19 @@ def _read_windows(path: Path) -> Columns:
 
 def _read_columns(path: Path, numbers: list[str], texts: Sequence[str] = ()) -> Columns:
     """Return columns of a table with a header; none where there is no row."""
+    found: dict[str, array[float] | list[str]] = {**{name: array("d") for name in numbers}, **{t: [] for t in texts}}
     with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file, strict=True))
-    if not rows:
-        return {}
-    if missing := [name for name in (*numbers, *texts) if name not in rows[0]]:
-        raise ValueError(f"there is no column {', '.join(missing)}")
-    for line, row in enumerate(rows, start=2):
-        if None in row or None in row.values():
-            raise ValueError(f"line {line} has more or fewer columns than the header")
-    columns: Columns = {name: _numbers([row[name] for row in rows]) for name in numbers}
-    if not all((np.abs(column) <= _LARGEST).all() for column in columns.values()):
+        for line, row in enumerate(csv.DictReader(file, strict=True), start=2):
+            if None in row or None in row.values():
+                raise ValueError(f"line {line} has more or fewer columns than the header")
+            if missing := [name for name in found if name not in row]:
+                raise ValueError(f"there is no column {', '.join(missing)}")
+            for name, values in found.items():
+                values.append(float(row[name]) if name in numbers else row[name])
+    columns: Columns = {name: np.array(found[name]) if name in numbers else found[name] for name in found}
+    if not all((np.abs(columns[name]) <= _LARGEST).all() for name in numbers):
         raise ValueError("some numbers are not finite")
-    return {**columns, **{name: [row[name] for row in rows] for name in texts}}
+    return columns if len(columns[numbers[0]]) else {}
 
 
 def _numbers(texts: list[str]) -> FloatArray:

@@ -10,7 +10,7 @@ from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.geometry.camera import davis240c
 from cmaxslam_fbp.pipeline.feed import Feed
-from cmaxslam_fbp.pipeline.warm_up import warm_up
+from cmaxslam_fbp.pipeline.warm_up import turning_dots, warm_up
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +143,21 @@ def test_a_feed_that_is_left_early_stops_its_thread(make_events):
 @pytest.mark.parametrize("names", [[], ["cmax_slam"]])
 def test_the_warm_up_runs_with_every_preset(names):
     assert warm_up(load_config(names), davis240c()) > 0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["events.subsample=1000000"],
+        ["frontend.still_rate_ev_s=10000000"],
+        ["frontend.packets=count", "frontend.events_per_packet=10000000"],
+        ["backend={window_s: 60, stride_s: 30, knot_s: 30, still_rate_ev_s: 10000000}"],
+    ],
+)
+def test_the_warm_up_fails_under_no_settings_and_takes_no_memory(settings):
+    config = load_config([], settings)
+    assert len(turning_dots(config, davis240c())._chunks[0]) <= 1_000_000
+    warm_up(config, davis240c())
 
 
 def simulated_run(path, **settings):
