@@ -86,8 +86,8 @@ SOLVERS = Choices(
     "solver",
     {
         "newton": "cmaxslam_fbp.contrast.solvers.newton:Newton",
-        "lbfgsb": "cmaxslam_fbp.contrast.solvers.lbfgsb:Lbfgsb",
-        "trust_ncg": "cmaxslam_fbp.contrast.solvers.trust_ncg:TrustNcg",
+        "lbfgsb": "cmaxslam_fbp.contrast.solvers.scipy_solvers:Lbfgsb",
+        "trust_ncg": "cmaxslam_fbp.contrast.solvers.scipy_solvers:TrustNcg",
         "fletcher_reeves": "cmaxslam_fbp.contrast.solvers.fletcher_reeves:FletcherReeves",
         "quasi_newton": "cmaxslam_fbp.contrast.solvers.quasi_newton:QuasiNewton",
     },
