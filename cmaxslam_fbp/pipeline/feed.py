@@ -15,7 +15,7 @@ import numpy as np
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
-from cmaxslam_fbp.pipeline.result import VelocityTable
+from cmaxslam_fbp.pipeline.velocities import VelocityTable
 from cmaxslam_fbp.trajectory import AngularVelocities
 
 _CHUNKS_AHEAD = 32

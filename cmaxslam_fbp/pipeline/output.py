@@ -24,7 +24,8 @@ from cmaxslam_fbp.errors import CmaxSlamError
 from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.io.trajectory_files import format_seconds, trajectory_lines
-from cmaxslam_fbp.pipeline.result import STATUSES, SlamResult
+from cmaxslam_fbp.pipeline.result import SlamResult
+from cmaxslam_fbp.pipeline.velocities import STATUSES
 from cmaxslam_fbp.report.map_picture import draw_map, encode_png
 from cmaxslam_fbp.report.packet_pictures import AFTER, BEFORE, draw_packet
 from cmaxslam_fbp.report.page import REPORT, report_page
