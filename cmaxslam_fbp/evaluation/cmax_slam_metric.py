@@ -111,9 +111,7 @@ def low_pass(trajectory: RotationTrajectory, sigma_s: float) -> RotationTrajecto
     return RotationTrajectory.from_rotations(trajectory.t_ns, means)
 
 
-def _errors(
-    sampled: RotationTrajectory, ground_truth: RotationTrajectory, align_ns: int
-) -> tuple[float, float | None]:
+def _errors(sampled: RotationTrajectory, ground_truth: RotationTrajectory, align_ns: int) -> tuple[float, float | None]:
     """Return Abs and Rel: `R'_k = R_gt(t0) R_est(t0)^T R_est,k` against `R_gt,k`, and over 1 s from every 0.1 s."""
     alignment = ground_truth.rotation_at(align_ns) * sampled.rotation_at(align_ns).inv()
     absolute = absolute_errors_deg(ground_truth.rotation_at(sampled.t_ns), sampled.rotations, alignment)

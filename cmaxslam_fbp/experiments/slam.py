@@ -33,10 +33,10 @@ _QUICK_SEQUENCES = ("dynamic_rotation", "shapes_rotation")
 _TOUCHED = 235  # where maps are darker than this, they have events
 _WORDS = (
     "One run over the whole sequence, judged over its first 30 s and over all of it (a run does not look ahead, so the "
-    "first 30 s are those of a run that ends there). Abs and Rel as CMax-SLAM publishes them: aligned at 1 s, RMS angle "
-    "in deg, and of relative rotations over 1 s in deg/s, at 50 Hz, against a ground truth after a low pass of 50 ms; the "
-    "floor is what a perfect estimate has by that filter, and 'unfiltered' is without it. Beside them Abs with the "
-    "world's rotation from the best fit, and the event area: the share of the map's pixels that hold events."
+    "first 30 s are those of a run that ends there). Abs and Rel as CMax-SLAM publishes them: aligned at 1 s, RMS "
+    "angle in deg, and of relative rotations over 1 s in deg/s, at 50 Hz, against a ground truth after a low pass of "
+    "50 ms; the floor is what a perfect estimate has by that filter, and 'unfiltered' is without it. Beside them Abs "
+    "with the world's rotation from the best fit, and the event area: the share of the map's pixels that hold events."
 )
 
 
