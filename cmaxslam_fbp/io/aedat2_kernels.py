@@ -6,7 +6,7 @@ import numpy as np
 
 from cmaxslam_fbp.compiling import compiled
 
-# As jAER's DavisChip has them: bit 31 tells events from frames and IMU; an event is y:9 x:10 polarity:1 external:1 0:10.
+# As jAER's DavisChip has them: bit 31 is 0 for events, which are y:9 x:10 polarity:1 external:1 0:10 below it.
 _NOT_AN_EVENT, _EXTERNAL = 1 << 31, 1 << 10
 _IMU = (1 << 31) | (3 << 10)
 

@@ -1,8 +1,8 @@
 """`EventPacket` messages of today's ROS drivers: their fields, and the events in their encoded bytes.
 
 `Header header; uint32 height; uint32 width; uint64 seq; uint64 time_base; string encoding; bool is_bigendian;
-uint8[] events`, in `event_camera_msgs/EventPacket` and, before it was renamed, `event_array_msgs/EventArray`. The metavision
-driver writes `evt3`, the libcaer driver `libcaer` and `libcaer_cmp`; `mono` is of older ones.
+uint8[] events`, in `event_camera_msgs/EventPacket` and, before it was renamed, `event_array_msgs/EventArray`. The
+metavision driver writes `evt3`, the libcaer driver `libcaer` and `libcaer_cmp`; `mono` is of older ones.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def parse_packet(data: bytes, ros1: bool) -> EventPacket:
 class PacketDecoder:
     """Decodes the packets of one topic, in their order: what one leaves open, the next goes on with.
 
-    Stamps that count from the sensor's start are moved to the clock of the messages, by the header of the first packet that
-    has events: poses and IMU of the same bag count by that clock.
+    Stamps that count from the sensor's start are moved to the clock of the messages, by the header of the first packet
+    that has events: poses and IMU of the same bag count by that clock.
     """
 
     def __init__(self) -> None:
@@ -117,7 +117,8 @@ class PacketDecoder:
         if not self._has_events:
             self._first = replace(packet, data=memoryview(b""))
         decode, state = self._decoder(packet)
-        for events in self._room.fill(decode, np.frombuffer(packet.data, dtype), state):
+        # A copy is aligned, which a part of a message need not be.
+        for events in self._room.fill(decode, np.frombuffer(bytes(packet.data), dtype), state):
             self._has_events = True
             yield self._on_the_messages_clock(events)
         self._has_events |= len(self._room) > 0

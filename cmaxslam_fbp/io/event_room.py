@@ -16,8 +16,8 @@ EVENTS_PER_CHUNK = 1 << 17
 class EventRoom:
     """Room for a chunk of events; `fill` yields each chunk that got full, `take` what is there.
 
-    A decoder is a compiled `decode(words, at, state, t_ns, x, y, p, count) -> (at, count)`: it reads words from `at` on,
-    appends events from `count` on, keeps what it must remember in `state`, and stops at the end of either.
+    A decoder is a compiled `decode(words, at, state, t_ns, x, y, p, count) -> (at, count)`: it reads words from `at`
+    on, appends events from `count` on, keeps what it must remember in `state`, and stops at the end of either.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """Compiled decoding of Prophesee's event words: EVT 2.0, 2.1 and 3.0.
 
-A decoder's `state` is an array of int64, zero at the start. Stamps are microseconds of which the words have the low bits:
-24 in EVT 3, 34 in EVT 2. Their high part may step back a little; a larger step back is a wrap.
+A decoder's `state` is an array of int64, zero at the start. Stamps are microseconds of which the words have the low
+bits: 24 in EVT 3, 34 in EVT 2. Their high part may step back a little; a larger step back is a wrap.
 """
 
 # mypy: ignore-errors
@@ -104,7 +104,7 @@ def decode_evt2(words, at, state, t_ns, x, y, p, count):
 
 @compiled
 def _decode_evt21(words, head, at, state, t_ns, x, y, p, count):
-    """Decode words (N, 2) uint32 of EVT 2.1, of which column `head` has type, time and place, the other one 32 pixels."""
+    """Decode words (N, 2) uint32 of EVT 2.1: column `head` has type, time and place, the other one 32 pixels."""
     high, known, unknown = state[_HIGH], state[_KNOWN], state[UNKNOWN_WORDS]
     room = len(t_ns) - 32
     while at < len(words) and count <= room:

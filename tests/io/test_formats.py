@@ -120,7 +120,7 @@ def test_an_empty_file_and_another_one_are_told_apart(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(RecordingError, match="empty is empty; 'cmaxslam-fbp formats' lists what is read"):
         open_recording(tmp_path / "empty")
-    with pytest.raises(RecordingError, match="notes.txt is not a recording; 'cmaxslam-fbp formats' lists"):
+    with pytest.raises(RecordingError, match=r"notes\.txt is not a recording; 'cmaxslam-fbp formats' lists"):
         open_recording(tmp_path / "notes.txt")
 
 
