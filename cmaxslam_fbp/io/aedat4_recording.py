@@ -14,6 +14,7 @@ from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.io.aedat4_file import EVENTS, IMU, MAGIC, Aedat4File, Stream
 from cmaxslam_fbp.io.aedat4_sink import write_aedat4
+from cmaxslam_fbp.io.bad_input import one_line_errors
 from cmaxslam_fbp.io.event_room import EventRoom
 from cmaxslam_fbp.io.flat_buffers import Table
 from cmaxslam_fbp.io.recording import Recording
@@ -72,7 +73,8 @@ class Aedat4Recording(Recording):
         room, state = EventRoom(), np.zeros(1, np.int64)
         place = str(self.path)
         for data, place in self._file.packets(self._events.number):
-            words = Table.root(data, EVENTS.encode()).array(0, np.dtype(("<i8", 2)))
+            with one_line_errors(place):
+                words = Table.root(data, EVENTS.encode()).array(0, np.dtype(("<i8", 2)))
             for events in room.fill(kernels.decode_events, words, state):
                 yield Piece(events, place)
         yield Piece(room.take(), place)
@@ -91,11 +93,11 @@ class Aedat4Recording(Recording):
         stream = self._imu_stream()
         if stream is None:
             return None
-        rows = [
-            (sample.number(0, "<q"), *(sample.number(field, "<f", 0.0) for field in range(2, 8)))
-            for data, _ in self._file.packets(stream.number)
-            for sample in Table.root(data, IMU.encode()).tables(0)
-        ]
+        rows: list[tuple[float, ...]] = []
+        for data, place in self._file.packets(stream.number):
+            with one_line_errors(place):
+                for sample in Table.root(data, IMU.encode()).tables(0):
+                    rows.append((sample.number(0, "<q"), *(sample.number(field, "<f", 0.0) for field in range(2, 8))))
         if not rows:
             return None
         stamps_us, *_ = zip(*rows, strict=True)

@@ -1,7 +1,8 @@
 """Compiled decoding of Prophesee's event words: EVT 2.0, 2.1 and 3.0.
 
 A decoder's `state` is an array of int64, zero at the start. Stamps are microseconds of which the words have the low
-bits: 24 in EVT 3, 34 in EVT 2. Their high part may step back a little; a larger step back is a wrap.
+bits: 24 in EVT 3, 34 in EVT 2. Their high part may step back a little; a larger step back is a wrap: after 16.8 s in
+EVT 3, where 41 ms are large as for the decoders of Prophesee and ROS, after 4.8 hours in EVT 2, where half of that is.
 """
 
 # mypy: ignore-errors
@@ -13,18 +14,18 @@ from cmaxslam_fbp.compiling import compiled
 STATE_SIZE = 7
 _HIGH, _LOW, _KNOWN, _Y, _BASE_X, _POLARITY, UNKNOWN_WORDS = range(STATE_SIZE)
 
-_SMALL_STEP_BACK = 10  # in units of the high part, as Prophesee's and ROS's decoders have it
+_SMALL_STEP_BACK_EVT3, _SMALL_STEP_BACK_EVT2 = 10, 1 << 27  # in units of the high part
 _NO_TIME, _HIGH_ONLY, _WHOLE_TIME = 0, 1, 2
 
 
 @compiled
-def _unwrapped(high, before, bits):
+def _unwrapped(high, before, bits, small_step_back):
     """Return the high part of the time with the wraps so far, of which a word has some bits."""
     last = before & ((1 << bits) - 1)
     wraps = before >> bits
-    if last - high > _SMALL_STEP_BACK:
+    if last - high > small_step_back:
         wraps += 1
-    elif high - last > (1 << bits) - _SMALL_STEP_BACK and wraps > 0:  # a step back over a wrap
+    elif high - last > (1 << bits) - small_step_back and wraps > 0:  # a step back over a wrap
         wraps -= 1
     return (wraps << bits) | high
 
@@ -67,7 +68,7 @@ def decode_evt3(words, at, state, t_ns, x, y, p, count):
                     count += (word >> i) & 1
             base += width
         elif code == 0x8:
-            high = word & 0xFFF if known == _NO_TIME else _unwrapped(word & 0xFFF, high, 12)
+            high = word & 0xFFF if known == _NO_TIME else _unwrapped(word & 0xFFF, high, 12, _SMALL_STEP_BACK_EVT3)
             now = 1000 * ((high << 12) | low)
             known = max(known, _HIGH_ONLY)
         elif code == 0x1 or (code == 0x9 and word != 0x9999) or 0xB <= code <= 0xD:
@@ -94,7 +95,9 @@ def decode_evt2(words, at, state, t_ns, x, y, p, count):
             p[count] = code
             count += known != _NO_TIME
         elif code == 0x8:
-            high = word & 0xFFFFFFF if known == _NO_TIME else _unwrapped(word & 0xFFFFFFF, high, 28)
+            high = (
+                word & 0xFFFFFFF if known == _NO_TIME else _unwrapped(word & 0xFFFFFFF, high, 28, _SMALL_STEP_BACK_EVT2)
+            )
             known = _WHOLE_TIME
         elif code != 0xA and code != 0xE and code != 0xF:  # triggers and others
             unknown += 1
@@ -129,7 +132,9 @@ def _decode_evt21(words, head, at, state, t_ns, x, y, p, count):
                     valid >>= 1
                     column += 1
         elif code == 0x8:
-            high = word & 0xFFFFFFF if known == _NO_TIME else _unwrapped(word & 0xFFFFFFF, high, 28)
+            high = (
+                word & 0xFFFFFFF if known == _NO_TIME else _unwrapped(word & 0xFFFFFFF, high, 28, _SMALL_STEP_BACK_EVT2)
+            )
             known = _WHOLE_TIME
         elif code != 0xA and code != 0xE and code != 0xF:
             unknown += 1

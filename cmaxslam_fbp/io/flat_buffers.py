@@ -29,7 +29,7 @@ class Table:
     def root(cls, data: bytes, letters: bytes) -> Table:
         """Return the root table of a buffer that starts with its size."""
         if data[8:12] != letters:
-            raise ValueError(f"a part has the name {data[8:12]!r} where {letters!r} is expected")
+            raise ValueError(f"it has the name {data[8:12]!r} where {letters!r} is expected")
         return cls(data, 4 + _number(data, "<I", 4))
 
     def _at(self, field: int) -> int | None:
@@ -70,7 +70,7 @@ class Table:
 
 def _part(data: bytes, start: int, length: int) -> bytes:
     if start < 0 or length < 0 or start + length > len(data):
-        raise ValueError(f"a part of {len(data)} bytes claims to have {length} more from byte {start} on")
+        raise ValueError(f"its {len(data)} bytes claim to have {length} more from byte {start} on")
     return data[start : start + length]
 
 
