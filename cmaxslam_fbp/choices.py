@@ -106,5 +106,12 @@ FORMATS = Choices(
         "rosbag": "cmaxslam_fbp.io.bag_recording:BagRecording",
         "text": "cmaxslam_fbp.io.text_recording:TextRecording",
         "npz": "cmaxslam_fbp.io.npz_recording:NpzRecording",
+        "aedat4": "cmaxslam_fbp.io.aedat4_recording:Aedat4Recording",
+        "aedat3": "cmaxslam_fbp.io.aedat3_recording:Aedat3Recording",
+        "aedat2": "cmaxslam_fbp.io.aedat2_recording:Aedat2Recording",
+        "raw": "cmaxslam_fbp.io.raw_recording:RawRecording",
+        "dat": "cmaxslam_fbp.io.dat_recording:DatRecording",
+        "es": "cmaxslam_fbp.io.es_recording:EsRecording",
+        "csv": "cmaxslam_fbp.io.csv_recording:CsvRecording",
     },
 )
