@@ -106,6 +106,7 @@ FORMATS = Choices(
         "rosbag": "cmaxslam_fbp.io.bag_recording:BagRecording",
         "text": "cmaxslam_fbp.io.text_recording:TextRecording",
         "npz": "cmaxslam_fbp.io.npz_recording:NpzRecording",
+        "hdf5": "cmaxslam_fbp.io.hdf5_recording:Hdf5Recording",
         "matlab": "cmaxslam_fbp.io.matlab_recording:MatlabRecording",
     },
 )

@@ -19,18 +19,12 @@ from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.from_arrays import events_from_arrays, require_columns, unit_of_times
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.io.bad_input import largest_plausible_size
+from cmaxslam_fbp.io.column_names import as_list, column_names, whole_numbers
 from cmaxslam_fbp.io.recording import Recording
 
 _SIGNATURE = b"MATLAB 5.0 MAT-file"
 _EVENTS_PER_CHUNK = 500_000
 
-# The names that people give to the columns, in the order of `events_from_arrays`.
-COLUMN_NAMES = {
-    "t": ("ts", "t", "timestamp", "timestamps", "time"),
-    "x": ("x",),
-    "y": ("y",),
-    "p": ("pol", "p", "polarity", "on"),
-}
 Columns = dict[str, npt.NDArray[Any]]
 
 
@@ -58,10 +52,10 @@ class MatlabRecording(Recording):
 
     def _find_columns(self) -> str | None:
         """Return the structure whose fields are the columns, None where they are variables of their own."""
-        if _column_names(self._variables) is not None:
+        if column_names(self._variables) is not None:
             return None
         structures = [name for name, (_, kind) in self._variables.items() if kind == "struct"]
-        candidates = [name for name in structures if _column_names(self._fields(name)) is not None]
+        candidates = [name for name in structures if column_names(self._fields(name)) is not None]
         if not candidates:
             raise RecordingError(
                 f"{self.path} has no events: none of its variables ({', '.join(self._variables)[:120] or 'none'}) are "
@@ -96,11 +90,11 @@ class MatlabRecording(Recording):
     def _columns(self) -> Columns:
         """The columns, each (N,)."""
         if self._holder is None:
-            names = _column_names(self._variables) or {}
+            names = column_names(self._variables) or {}
             found = self._load(*names.values())
         else:
             found = self._fields(self._holder)
-            names = _column_names(found) or {}
+            names = column_names(found) or {}
         columns = {column: as_list(np.asarray(found[name])) for column, name in names.items()}
         columns["t"] = whole_numbers(columns["t"])
         return columns
@@ -130,21 +124,3 @@ class MatlabRecording(Recording):
             t, x, y, p = (column[first : first + _EVENTS_PER_CHUNK] for column in columns.values())
             events = events_from_arrays(t, x, y, p, time_unit=unit, source=source, first=first)
             yield Piece(events, f"the events {first} to {first + len(t) - 1} of {source}", note)
-
-
-def _column_names(names: object) -> dict[str, str] | None:
-    """Return what each column is called among names, or None where one is missing."""
-    found = {column: next((n for n in known if n in names), None) for column, known in COLUMN_NAMES.items()}  # type: ignore[operator]
-    return None if None in found.values() else {column: str(name) for column, name in found.items()}
-
-
-def as_list(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a matrix of one row or one column, as MATLAB has no lists, as a list."""
-    return array.reshape(-1) if array.ndim == 2 and 1 in array.shape else array
-
-
-def whole_numbers(t: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return times that MATLAB stores as floating point, as all its numbers, but that count in whole ticks."""
-    if t.dtype.kind == "f" and len(t) and np.abs(t).max() < 2**53 and (t == np.floor(t)).all():
-        return t.astype(np.int64)
-    return t
