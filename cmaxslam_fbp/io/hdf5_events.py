@@ -109,11 +109,10 @@ class EventsReader:
 
     def _time_unit(self, file: Hdf5Group, thing: Any) -> tuple[str | None, str]:
         """Return the unit of the times: microseconds in the data sets that are known."""
-        parent = thing.parent
         if self._table is not None:
             return ("s", "") if self._table.dtype.names is None else ("us", "")
         times = self._columns["t"]
-        if times.dtype.kind != "f" and any(name in place for name in _INDICES for place in (thing, parent, file)):
+        if times.dtype.kind != "f" and any(name in place for name in _INDICES for place in (thing, thing.parent, file)):
             return "us", ""
         if "time_unit" in thing and thing["time_unit"].dtype.kind in "OS":
             return _text(thing["time_unit"][()]), ""
@@ -121,8 +120,8 @@ class EventsReader:
 
     def _time_offset(self, file: Hdf5Group, thing: Any) -> int:
         """Return the microseconds that are to be added to the times."""
-        for place in (thing, thing.parent, file):
-            if "t_offset" in place and self._columns:
+        for place in (thing, thing.parent, file) if self._columns else ():
+            if "t_offset" in place:
                 (offset,) = np.asarray(place["t_offset"][()]).reshape(-1)
                 return int(offset)
         return 0

@@ -81,7 +81,7 @@ def test_omni_is_opencvs_projection_of_points_on_the_sphere():
 
 
 def test_the_sphere_models_are_special_cases_of_each_other():
-    """A double sphere of `xi = 0` is an EUCM of `beta = 1`; one of `alpha = 0` is Mei's; EUCM of `alpha = 0` a pinhole."""
+    """A double sphere of `xi = 0` is an EUCM of `beta = 1`, one of `alpha = 0` Mei's; EUCM of `alpha = 0` is none."""
     points = np.random.default_rng(3).uniform(-1, 1, (500, 2))
 
     def project(coefficients, model):
