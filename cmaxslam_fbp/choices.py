@@ -107,6 +107,7 @@ FORMATS = Choices(
         "text": "cmaxslam_fbp.io.text_recording:TextRecording",
         "npz": "cmaxslam_fbp.io.npz_recording:NpzRecording",
         "hdf5": "cmaxslam_fbp.io.hdf5_recording:Hdf5Recording",
+        "evimo": "cmaxslam_fbp.io.evimo_recording:EvimoRecording",
         "matlab": "cmaxslam_fbp.io.matlab_recording:MatlabRecording",
     },
 )

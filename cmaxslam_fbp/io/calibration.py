@@ -78,8 +78,8 @@ def fit_to_sensor(camera: Camera, size: SensorSize, scale: float | None, source:
     near_axis = fitted.without_distortion()
     if not (_FOCAL_LENGTH[0] < near_axis.fx / size.width < _FOCAL_LENGTH[1] and 0.5 < fitted.fx / fitted.fy < 2):
         raise CalibrationError(
-            f"{source} has the focal lengths {near_axis.fx:g} and {near_axis.fy:g} px, which no camera of {size} pixels "
-            "has: give the right calibration with --calib, or scale it with --calib-scale"
+            f"{source} has the focal lengths {near_axis.fx:g} and {near_axis.fy:g} px, which no camera of {size} "
+            "pixels has: give the right calibration with --calib, or scale it with --calib-scale"
         )
     return fitted
 
