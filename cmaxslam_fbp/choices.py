@@ -113,5 +113,8 @@ FORMATS = Choices(
         "dat": "cmaxslam_fbp.io.dat_recording:DatRecording",
         "es": "cmaxslam_fbp.io.es_recording:EsRecording",
         "csv": "cmaxslam_fbp.io.csv_recording:CsvRecording",
+        "hdf5": "cmaxslam_fbp.io.hdf5_recording:Hdf5Recording",
+        "evimo": "cmaxslam_fbp.io.evimo_recording:EvimoRecording",
+        "matlab": "cmaxslam_fbp.io.matlab_recording:MatlabRecording",
     },
 )

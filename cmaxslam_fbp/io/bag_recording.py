@@ -14,8 +14,8 @@ from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.bag_sink import write_bag
-from cmaxslam_fbp.io.calibration import distortion_model
 from cmaxslam_fbp.io.event_packets import EVENT_PACKET_TYPES, TRIGGER, EventPacket, PacketDecoder, parse_packet
+from cmaxslam_fbp.io.lens_names import distortion_model
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.ros_bag import RosBag, Topic, is_ros1_bag
 from cmaxslam_fbp.io.ros_messages import EVENT_ARRAY_TYPES
@@ -200,7 +200,7 @@ class BagRecording(Recording):
             return None
         size = SensorSize(info.width, info.height) if info.width and info.height else self.calibrated_size
         distortion = tuple(float(c) for c in (info.D if hasattr(info, "D") else info.d))
-        model = distortion_model(info.distortion_model)
+        model = distortion_model(info.distortion_model, distortion)
         return Camera(*size, K[0, 0], K[1, 1], K[0, 2], K[1, 2], distortion, model)
 
     def _poses(self) -> RotationTrajectory | None:

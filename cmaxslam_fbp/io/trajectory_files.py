@@ -20,8 +20,11 @@ from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 POSE_COLUMNS = ("t", "tx", "ty", "tz", "qx", "qy", "qz", "qw")
 IMU_COLUMNS = ("t", "ax", "ay", "az", "gx", "gy", "gz")
+TUM_VIE_IMU_COLUMNS = ("t", "gx", "gy", "gz", "ax", "ay", "az", "temperature")
 
-_LARGEST_S = LARGEST_NS // NS_PER_S
+# The digits of a unit of time in nanoseconds, and its name.
+_UNITS = {"s": (9, "seconds"), "us": (3, "microseconds")}
+
 _UNIT_TOLERANCE = 1e-2  # what RotationTrajectory accepts: files with two decimals still pass
 
 
@@ -38,9 +41,9 @@ def read_imu(path: str | os.PathLike[str]) -> ImuSamples:
     return parse_imu(_read_text(path), source=str(path))
 
 
-def parse_trajectory(text: str, *, source: str) -> RotationTrajectory:
-    """Return the trajectory of the text of a TUM file; `source` names it in errors."""
-    t_ns, values, lines = _parse_samples(text, source, POSE_COLUMNS)
+def parse_trajectory(text: str, *, source: str, time_unit: str = "s") -> RotationTrajectory:
+    """Return the trajectory of the text of a TUM file, with times in s or us; `source` names it in errors."""
+    t_ns, values, lines = _parse_samples(text, source, POSE_COLUMNS, time_unit)
     quaternions = values[:, 3:]
     bad = np.abs(np.linalg.norm(np.clip(quaternions, -2, 2), axis=1) - 1) >= _UNIT_TOLERANCE
     if bad.any():
@@ -58,6 +61,12 @@ def parse_imu(text: str, *, source: str) -> ImuSamples:
     """Return the samples of the text of an inertial file; `source` names it in errors."""
     t_ns, values, _ = _parse_samples(text, source, IMU_COLUMNS)
     return ImuSamples(t_ns, values[:, 3:], values[:, :3])
+
+
+def parse_tum_vie_imu(text: str, *, source: str) -> ImuSamples:
+    """Return the samples of an `imu_data.txt` of TUM-VIE: microseconds, the gyroscope first."""
+    t_ns, values, _ = _parse_samples(text, source, TUM_VIE_IMU_COLUMNS, "us")
+    return ImuSamples(t_ns, values[:, :3], values[:, 3:6])
 
 
 def write_trajectory(path: str | os.PathLike[str], trajectory: RotationTrajectory) -> None:
@@ -108,7 +117,9 @@ def _read_text(path: str | os.PathLike[str]) -> str:
         raise TrajectoryError(f"{path}: is not a text file; give one with a line per sample") from error
 
 
-def _parse_samples(text: str, source: str, columns: tuple[str, ...]) -> tuple[IntArray, FloatArray, list[int]]:
+def _parse_samples(
+    text: str, source: str, columns: tuple[str, ...], time_unit: str = "s"
+) -> tuple[IntArray, FloatArray, list[int]]:
     """Return times (N,), the other columns (N, C - 1) and the line number of each sample."""
     rows: list[list[str]] = []
     lines: list[int] = []
@@ -126,27 +137,29 @@ def _parse_samples(text: str, source: str, columns: tuple[str, ...]) -> tuple[In
     if not rows:
         raise TrajectoryError(f"{source}: holds no samples; write lines of {' '.join(columns)}")
 
-    t_ns = _parse_times([row[0] for row in rows], source, lines)
+    t_ns = _parse_times([row[0] for row in rows], source, lines, time_unit)
     values = _parse_values([row[1:] for row in rows], source, lines)
     return _drop_repeated(t_ns, values, source, lines)
 
 
-def _parse_times(stamps: list[str], source: str, lines: list[int]) -> IntArray:
-    """Return stamps in decimal seconds as nanoseconds, rounded to the nearest."""
+def _parse_times(stamps: list[str], source: str, lines: list[int], time_unit: str) -> IntArray:
+    """Return stamps in decimal seconds or microseconds as nanoseconds, rounded to the nearest."""
     t_ns = np.empty(len(stamps), np.int64)
+    digits, unit = _UNITS[time_unit]
+    largest = LARGEST_NS // 10**digits
     for place, stamp in enumerate(stamps):
         try:
-            seconds = Decimal(stamp)
-            too_large = seconds.is_finite() and not -_LARGEST_S < seconds < _LARGEST_S  # before exponents become digits
+            seconds = Decimal(stamp)  # or microseconds
+            too_large = seconds.is_finite() and not -largest < seconds < largest  # before exponents become digits
             # Decimals beyond the ninth are rounded; Decimal keeps 28 digits, a stamp has at most 19.
-            t_ns[place] = 0 if too_large else int(seconds.scaleb(9).to_integral_value())
+            t_ns[place] = 0 if too_large else int(seconds.scaleb(digits).to_integral_value())
         except (ArithmeticError, ValueError) as error:
             raise TrajectoryError(
-                f"{source}, line {lines[place]}: the time '{stamp}' is not a number; write seconds"
+                f"{source}, line {lines[place]}: the time '{stamp}' is not a number; write {unit}"
             ) from error
         if too_large:
             raise TrajectoryError(
-                f"{source}, line {lines[place]}: the time {stamp} is too large for seconds; "
+                f"{source}, line {lines[place]}: the time {stamp} is too large for {unit}; "
                 "if the file counts in nanoseconds, divide by 1e9"
             )
     return t_ns
