@@ -35,8 +35,8 @@ def open_recording(path: str | os.PathLike[str], **options: Any) -> Recording:
                 with one_line_errors(path, form.damage_advice):
                     return form(path, settings)
         if path.is_dir():
-            files = " and ".join(f"no {form.folder_file}" for form in reversed(_formats()) if form.folder_file)
-            raise RecordingError(f"the folder {path} is not a recording: it has {files}")
+            files = ", ".join(form.folder_file for form in _formats() if form.folder_file)
+            raise RecordingError(f"the folder {path} is not a recording: it has none of {files}")
         what = "is empty" if path.stat().st_size == 0 else "is not a recording"
         raise RecordingError(f"{path} {what}; {_ADVICE}")
 
