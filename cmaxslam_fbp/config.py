@@ -54,6 +54,8 @@ class RecordingConfig(Section):
 
     events_topic: str | None = None
     """Topic of the events, where a bag has several."""
+    events_dataset: str | None = None
+    """Data set of the events, where an HDF5 file has several: its name, or the end of it, as in left."""
     poses_topic: str | None = None
     """Topic of the reference poses, where a bag has several."""
     imu_topic: str | None = None

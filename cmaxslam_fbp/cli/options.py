@@ -31,6 +31,10 @@ Assignments = Annotated[
 EventsTopic = Annotated[
     str | None, typer.Option(help="Topic of the events, where a bag has several.", rich_help_panel=_INPUT)
 ]
+EventsDataset = Annotated[
+    str | None,
+    typer.Option(help="Data set of the events, where an HDF5 file has several, e.g. left.", rich_help_panel=_INPUT),
+]
 PosesTopic = Annotated[
     str | None, typer.Option(help="Topic of the reference poses, where a bag has several.", rich_help_panel=_INPUT)
 ]
@@ -127,6 +131,7 @@ SensorSizeText = Annotated[
 def recording_flags(
     *,
     events_topic: str | None = None,
+    events_dataset: str | None = None,
     poses_topic: str | None = None,
     calibration: Path | None = None,
     calibration_scale: float | None = None,
@@ -135,6 +140,7 @@ def recording_flags(
     """Return the flags about a recording by the configuration keys that they set."""
     return {
         "recording.events_topic": events_topic,
+        "recording.events_dataset": events_dataset,
         "recording.poses_topic": poses_topic,
         "recording.calibration": calibration,
         "recording.calibration_scale": calibration_scale,

@@ -18,6 +18,7 @@ from cmaxslam_fbp.cli.options import (
     ConfigNames,
     Device,
     Duration,
+    EventsDataset,
     EventsTopic,
     PosesTopic,
     Quiet,
@@ -52,6 +53,7 @@ def run(
         Path | None, typer.Option("--video", metavar="FILE.mp4", help="Write a video of the map as it grows.")
     ] = None,
     events_topic: EventsTopic = None,
+    events_dataset: EventsDataset = None,
     poses_topic: PosesTopic = None,
     calibration: Calibration = None,
     calibration_scale: CalibrationScale = None,
@@ -79,6 +81,7 @@ def run(
 
     flags = recording_flags(
         events_topic=events_topic,
+        events_dataset=events_dataset,
         poses_topic=poses_topic,
         calibration=calibration,
         calibration_scale=calibration_scale,

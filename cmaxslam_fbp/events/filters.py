@@ -1,4 +1,4 @@
-"""Filters on a stream of events: drop the hot pixels, keep every n-th event."""
+"""Filters on a stream of events: drop what no lens sees and the hot pixels, keep every n-th event."""
 
 from __future__ import annotations
 
@@ -9,16 +9,37 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.config import EventsConfig
 from cmaxslam_fbp.events.events import Events
+from cmaxslam_fbp.events.ordering import Defects
 from cmaxslam_fbp.events.sensor import SensorSize
 
 HOT_PIXEL_EVENTS = 1_000_000  # events at the start of the stream in which hot pixels are looked for
 
 
-def filter_events(chunks: Iterable[Events], config: EventsConfig, size: SensorSize) -> Iterator[Events]:
-    """Yield the events of a stream that the configuration leaves in it: without hot pixels, then every n-th."""
+def filter_events(
+    chunks: Iterable[Events],
+    config: EventsConfig,
+    size: SensorSize,
+    seen: npt.NDArray[np.bool_] | None = None,
+    defects: Defects | None = None,
+) -> Iterator[Events]:
+    """Yield the events of a stream that lens and configuration leave in it: without hot pixels, then every n-th.
+
+    `seen` (height, width) are the pixels on which the lens sees; events on others are dropped and counted in `defects`.
+    """
+    if seen is not None and not seen.all():
+        chunks = keep_seen(chunks, seen, defects or Defects())
     if config.hot_pixel_factor is not None:
         chunks = remove_hot_pixels(chunks, size, config.hot_pixel_factor)
     return subsample(chunks, config.subsample)
+
+
+def keep_seen(chunks: Iterable[Events], seen: npt.NDArray[np.bool_], defects: Defects) -> Iterator[Events]:
+    """Drop the events on pixels on which the lens does not see, and count them."""
+    for events in chunks:
+        kept = events[seen[events.y, events.x]]
+        defects.beyond_lens += len(events) - len(kept)
+        if len(kept):
+            yield kept
 
 
 def subsample(chunks: Iterable[Events], step: int) -> Iterator[Events]:

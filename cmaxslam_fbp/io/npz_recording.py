@@ -29,7 +29,7 @@ from cmaxslam_fbp.events.from_arrays import events_from_arrays, require_columns,
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.bad_input import one_line_errors
-from cmaxslam_fbp.io.calibration import distortion_model
+from cmaxslam_fbp.io.lens_names import distortion_model
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.writing import EventSource, Sink, WriteEvents
 from cmaxslam_fbp.io.zip_members import read_member, zip_members
@@ -180,15 +180,9 @@ class NpzRecording(Recording):
             f"{self.path}/intrinsics or distortion", "they must be the numbers fx fy cx cy, and k1 k2"
         ):
             fx, fy, cx, cy = (float(number) for number in found["intrinsics"])
-            return Camera(
-                *self.calibrated_size,
-                fx,
-                fy,
-                cx,
-                cy,
-                tuple(lens["distortion"].tolist()) if lens else (),
-                distortion_model(str(model["distortion_model"])) if model else "plumb_bob",
-            )
+            distortion = tuple(lens["distortion"].tolist()) if lens else ()
+            name = distortion_model(str(model["distortion_model"]) if model else "", distortion)
+            return Camera(*self.calibrated_size, fx, fy, cx, cy, distortion, name)
 
     def _poses(self) -> RotationTrajectory | None:
         found = self._load("groundtruth_t_ns", "groundtruth_xyzw")

@@ -156,6 +156,11 @@ class Recording(ABC):
         with one_line_errors(self.path, self.damage_advice):
             return part()
 
+    @property
+    def camera_number(self) -> int:
+        """Which of several cameras of the same size in a calibration file it is: 0 the first, or left one."""
+        return 0
+
     @cached_property
     def known_size(self) -> SensorSize | None:
         """The sensor's size as the user says, else as the recording tells, else as the given calibration does."""
@@ -184,7 +189,7 @@ class Recording(ABC):
         """The calibrated camera, or None: that of the given calibration first, else the recording's own."""
         file = self.options.calibration
         if file is not None:
-            camera: Camera | None = read_calibration(file, self.calibrated_size)
+            camera: Camera | None = read_calibration(file, self.calibrated_size, self.camera_number)
         else:
             camera = self._read(self._own_calibration)
         if camera is None:
@@ -196,7 +201,7 @@ class Recording(ABC):
         if self.camera is None:
             raise CalibrationError(
                 f"{self.path} has no calibration: give one with --calib "
-                "(an ECD calib.txt, or an OpenCV, ROS or Kalibr YAML file)"
+                "(an ECD calib.txt, an OpenCV, ROS, Kalibr or DSEC YAML file, or Basalt's JSON)"
             )
         return self.camera
 

@@ -23,8 +23,11 @@ from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 POSE_COLUMNS = ("t", "tx", "ty", "tz", "qx", "qy", "qz", "qw")
 IMU_COLUMNS = ("t", "ax", "ay", "az", "gx", "gy", "gz")
+TUM_VIE_IMU_COLUMNS = ("t", "gx", "gy", "gz", "ax", "ay", "az", "temperature")
 
-_LARGEST_S = LARGEST_NS // NS_PER_S
+# The digits of a unit of time in nanoseconds, and its name.
+_UNITS = {"s": (9, "seconds"), "us": (3, "microseconds")}
+
 _UNIT_TOLERANCE = 1e-2  # what RotationTrajectory accepts: files with two decimals still pass
 
 
@@ -41,9 +44,9 @@ def read_imu(path: str | os.PathLike[str]) -> ImuSamples:
     return parse_imu(_read_text(path), source=str(path))
 
 
-def parse_trajectory(text: str, *, source: str) -> RotationTrajectory:
-    """Return the trajectory of the text of a TUM file; `source` names it in errors."""
-    t_ns, values, lines = _parse_samples(text, source, POSE_COLUMNS)
+def parse_trajectory(text: str, *, source: str, time_unit: str = "s") -> RotationTrajectory:
+    """Return the trajectory of the text of a TUM file, with times in s or us; `source` names it in errors."""
+    t_ns, values, lines = _parse_samples(text, source, POSE_COLUMNS, time_unit)
     quaternions = values[:, 3:]
     bad = np.abs(np.linalg.norm(np.clip(quaternions, -2, 2), axis=1) - 1) >= _UNIT_TOLERANCE
     if bad.any():
@@ -62,6 +65,12 @@ def parse_imu(text: str, *, source: str) -> ImuSamples:
     """Return the samples of the text of an inertial file; `source` names it in errors."""
     t_ns, values, _ = _parse_samples(text, source, IMU_COLUMNS)
     return ImuSamples(t_ns, values[:, 3:], values[:, :3])
+
+
+def parse_tum_vie_imu(text: str, *, source: str) -> ImuSamples:
+    """Return the samples of an `imu_data.txt` of TUM-VIE: microseconds, the gyroscope first."""
+    t_ns, values, _ = _parse_samples(text, source, TUM_VIE_IMU_COLUMNS, "us")
+    return ImuSamples(t_ns, values[:, :3], values[:, 3:6])
 
 
 def write_trajectory(path: str | os.PathLike[str], trajectory: RotationTrajectory) -> None:
@@ -112,7 +121,9 @@ def _read_text(path: str | os.PathLike[str]) -> str:
         raise TrajectoryError(f"{path}: is not a text file; give one with a line per sample") from error
 
 
-def _parse_samples(text: str, source: str, columns: tuple[str, ...]) -> tuple[IntArray, FloatArray, list[int]]:
+def _parse_samples(
+    text: str, source: str, columns: tuple[str, ...], time_unit: str = "s"
+) -> tuple[IntArray, FloatArray, list[int]]:
     """Return times (N,), the other columns (N, C - 1) and the line number of each sample."""
     t_ns, values, lines = array("q"), array("d"), array("q")  # an hour of samples as objects would take a gigabyte
     for number, match in enumerate(re.finditer(r"(?m)^.*$", text), start=1):
@@ -125,7 +136,7 @@ def _parse_samples(text: str, source: str, columns: tuple[str, ...]) -> tuple[In
                     f"{len(row)} columns instead of {len(columns)}; "
                     f"write them as {' '.join(columns)}, separated by spaces"
                 )
-            t_ns.append(_parse_time(row[0]))
+            t_ns.append(_parse_time(row[0], time_unit))
             values.extend(map(_parse_value, row[1:]))
         except TrajectoryError as error:
             raise TrajectoryError(f"{source}, line {number}: {error}") from None
@@ -136,18 +147,20 @@ def _parse_samples(text: str, source: str, columns: tuple[str, ...]) -> tuple[In
     return _drop_repeated(np.array(t_ns, np.int64), table, source, lines.tolist())
 
 
-def _parse_time(stamp: str) -> int:
-    """Return a stamp in decimal seconds as nanoseconds, rounded to the nearest."""
+def _parse_time(stamp: str, time_unit: str) -> int:
+    """Return a stamp in decimal seconds or microseconds as nanoseconds, rounded to the nearest."""
+    digits, unit = _UNITS[time_unit]
+    largest = LARGEST_NS // 10**digits
     try:
-        seconds = Decimal(stamp)
-        if seconds.is_finite() and not -_LARGEST_S < seconds < _LARGEST_S:  # before its exponent becomes digits
+        time = Decimal(stamp)
+        if time.is_finite() and not -largest < time < largest:  # before its exponent becomes digits
             raise TrajectoryError(
-                f"the time {stamp} is too large for seconds; if the file counts in nanoseconds, divide by 1e9"
+                f"the time {stamp} is too large for {unit}; if the file counts in nanoseconds, divide by 1e9"
             )
         # Decimals beyond the ninth are rounded; Decimal keeps 28 digits, a stamp has at most 19.
-        return int(seconds.scaleb(9).to_integral_value())
+        return int(time.scaleb(digits).to_integral_value())
     except (ArithmeticError, ValueError):
-        raise TrajectoryError(f"the time '{stamp}' is not a number; write seconds") from None
+        raise TrajectoryError(f"the time '{stamp}' is not a number; write {unit}") from None
 
 
 def _parse_value(token: str) -> float:

@@ -175,7 +175,8 @@ class _Run:
 
     def _filtered(self, stream: EventStream, clock: RunClock) -> Iterator[Events]:
         """Return the events that all stages work on, of a pass over the recording, on the clock of the run."""
-        return clock.shorten(filter_events(stream, self._config.events, self._recording.sensor_size))
+        size, seen = self._recording.sensor_size, self._recording.require_camera().seen_pixels()
+        return clock.shorten(filter_events(stream, self._config.events, size, seen, stream.defects))
 
     def _counted(self, chunks: Iterable[Events]) -> Iterator[Events]:
         """Count the events that come by."""
