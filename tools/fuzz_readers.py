@@ -395,7 +395,9 @@ def run_case(program: Any, case: Case, printed: io.FileIO) -> list[Finding]:
     for line in Path(printed.name).read_text(errors="replace").splitlines():
         if not line.startswith("warning: "):
             found.append((f"printed by a library, {case.kind}", line))
-        elif len(line.replace(case.folder, "case")) > LONGEST_LINE:  # the name of the folder is not its fault
+        elif (
+            len(line.removeprefix("warning: ").replace(case.folder, "case")) > LONGEST_LINE
+        ):  # the name of the folder is not its fault
             found.append((f"long warning, {case.kind}", line))
     shutil.rmtree(case.folder)
     return found

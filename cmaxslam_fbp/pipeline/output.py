@@ -99,11 +99,6 @@ class TextTable:
         return "\n".join([self.header, *self.lines(run.result, None)[1], ""])
 
 
-def write_result(folder: Path, result: SlamResult, config: Config, recording: Recording, command: list[str]) -> None:
-    """Write all files of a finished run."""
-    write_outputs(Run(folder, result, config, recording, command), OUTPUTS)
-
-
 def write_outputs(run: Run, names: Iterable[str]) -> list[str]:
     """Write some of the files of a run; return what could not be made, one line each: it costs none of the others.
 
