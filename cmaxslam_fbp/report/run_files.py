@@ -200,7 +200,7 @@ def _read_windows(path: Path) -> Columns:
 
 def _read_columns(path: Path, numbers: list[str], texts: Sequence[str] = ()) -> Columns:
     """Return columns of a table with a header; none where there is no row."""
-    found: dict[str, array[float] | list[str]] = {**{name: array("d") for name in numbers}, **{t: [] for t in texts}}
+    found: dict[str, Any] = {**{name: array("d") for name in numbers}, **{t: [] for t in texts}}
     with path.open(newline="", encoding="utf-8") as file:
         for line, row in enumerate(csv.DictReader(file, strict=True), start=2):
             if None in row or None in row.values():
