@@ -74,7 +74,7 @@ def velocity(
     from cmaxslam_fbp.cli.progress import event_progress
     from cmaxslam_fbp.config import load_config
     from cmaxslam_fbp.errors import OutputError
-    from cmaxslam_fbp.events.filters import filter_events
+    from cmaxslam_fbp.events.filters import EventFilter
     from cmaxslam_fbp.frontend import VelocityEstimator
     from cmaxslam_fbp.io.velocity_file import write_velocities
 
@@ -112,7 +112,7 @@ def velocity(
                 yield events
 
         try:
-            for estimate in estimator.run(filter_events(watched(), settings.events, recording.sensor_size)):
+            for estimate in estimator.run(EventFilter(settings.events, recording.sensor_size).run(watched())):
                 estimates.append(estimate)
         except KeyboardInterrupt:
             interrupted = True
