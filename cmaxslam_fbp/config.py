@@ -73,8 +73,8 @@ class EventsConfig(Section):
 
     subsample: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     """Keep every n-th event of the stream."""
-    hot_pixel_factor: Annotated[float | None, Field(gt=1, le=1e6)] = None
-    """Drop pixels that fire this many times as often as any neighbour (5 is a good value); null keeps all."""
+    hot_pixel_factor: Annotated[float | None, Field(gt=1, le=1e6)] = 5.0
+    """Drop pixels, alone or few together, that fire this many times as often as all around them; null keeps all."""
 
 
 class FrontendConfig(Section):

@@ -76,7 +76,7 @@ def velocity(
     from cmaxslam_fbp.cli.progress import event_progress
     from cmaxslam_fbp.config import load_config
     from cmaxslam_fbp.errors import OutputError
-    from cmaxslam_fbp.events.filters import filter_events
+    from cmaxslam_fbp.events.filters import EventFilter
     from cmaxslam_fbp.frontend import VelocityEstimator
     from cmaxslam_fbp.io.velocity_file import write_velocities
 
@@ -116,8 +116,8 @@ def velocity(
                 yield events
 
         try:
-            size, seen = recording.sensor_size, camera.seen_pixels()
-            for estimate in estimator.run(filter_events(watched(), settings.events, size, seen, stream.defects)):
+            events_filter = EventFilter(settings.events, recording.sensor_size, camera.seen_pixels())
+            for estimate in estimator.run(events_filter.run(watched(), stream.defects)):
                 estimates.append(estimate)
         except KeyboardInterrupt:
             interrupted = True

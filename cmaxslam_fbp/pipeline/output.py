@@ -36,6 +36,7 @@ from cmaxslam_fbp.trajectory import AngularVelocities
 
 RUN = "run.json"
 
+_HOT_PIXELS_LISTED = 100  # in run.json: those with the most events
 _VELOCITY_COLUMNS = "t_s,wx_rad_s,wy_rad_s,wz_rad_s,frontend_wx_rad_s,frontend_wy_rad_s,frontend_wz_rad_s,status"
 _WINDOW_COLUMNS = "start_s,end_s,events,tracking,score,match,evaluations,seconds"
 
@@ -179,6 +180,11 @@ def _run_figures(run: Run) -> str | None:
             "evaluations_per_window": float(np.mean([w.evaluations for w in result.windows] or [0])),
             "refinement_turns_deg": result.refinements,
             "event_area": event_area(result.panorama),
+            "hot_pixels": {
+                "count": len(result.hot_pixels.pixels),
+                "events": result.hot_pixels.events,
+                "x_y_events": result.hot_pixels.pixels[:_HOT_PIXELS_LISTED],
+            },
             "peak_memory_mb": peak_memory_mb(),
             "warnings": result.warnings,
         }

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.backend.tracking import Tracking, WindowReport
 from cmaxslam_fbp.evaluation import Evaluation
+from cmaxslam_fbp.events.hot_pixels import HotPixels
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.gaps import Stretch
 from cmaxslam_fbp.pipeline.velocities import Velocities
@@ -50,6 +51,8 @@ class SlamResult:
         Where the time went.
     refinements : list of float
         For each pass of the refinement, by how many degrees the windows turned (RMS).
+    hot_pixels : HotPixels
+        Whose events were left out.
     interrupted : bool
         Whether the run was ended early; the result is what there was by then.
     warnings : list of str
@@ -65,6 +68,7 @@ class SlamResult:
     events: int
     timing: Timing
     refinements: list[float] = field(default_factory=list)
+    hot_pixels: HotPixels = field(default_factory=lambda: HotPixels([]))
     interrupted: bool = False
     warnings: list[str] = field(default_factory=list)
     evaluation: Evaluation | None = None

@@ -17,13 +17,15 @@ from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.errors import ConfigError, RecordingError, TrajectoryError
 from cmaxslam_fbp.evaluation import Evaluation, evaluate
 from cmaxslam_fbp.events import Events
-from cmaxslam_fbp.events.filters import filter_events
+from cmaxslam_fbp.events.filters import EventFilter
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.io.recording import EventStream, Recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.feed import Feed
 from cmaxslam_fbp.pipeline.gaps import RunClock
 from cmaxslam_fbp.pipeline.result import SlamResult, Timing
+
+_MANY_HOT_PIXELS, _MANY_HOT_EVENTS = 0.002, 0.1  # parts of the sensor, and of the events, that are worth a warning
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ class _Run:
         self._backend = Backend(config.backend, camera)
         self._stream: EventStream = recording.chunks(start_s, duration_s)
         self._clock = self._new_clock()
+        self._filter = self._new_filter()
         self._feed: Feed | None = None
         self._events = 0
         self._start_ns = self._end_ns = 0  # on the clock of the run
@@ -145,7 +148,7 @@ class _Run:
 
     def first_pass(self) -> None:
         """Follow the camera through the recording, frontend and backend side by side."""
-        with Feed(self._filtered(self._stream, self._clock), self._estimator) as feed:
+        with Feed(self._filtered(self._stream, self._filter, self._clock), self._estimator) as feed:
             self._feed = feed
             for window in self._windows(self._counted(feed.chunks())):
                 spline = self._backend.state.spline
@@ -168,15 +171,20 @@ class _Run:
 
     def _windows_again(self) -> Iterator[Window]:
         """Start a new pass over the windows."""
-        return self._windows(self._filtered(self._recording.chunks(*self._range), self._new_clock()))
+        return self._windows(
+            self._filtered(self._recording.chunks(*self._range), self._new_filter(), self._new_clock())
+        )
 
     def _new_clock(self) -> RunClock:
         return RunClock(round(self._config.backend.stride_s * NS_PER_S))
 
-    def _filtered(self, stream: EventStream, clock: RunClock) -> Iterator[Events]:
+    def _new_filter(self) -> EventFilter:
+        seen = self._recording.require_camera().seen_pixels()
+        return EventFilter(self._config.events, self._recording.sensor_size, seen)
+
+    def _filtered(self, stream: EventStream, events: EventFilter, clock: RunClock) -> Iterator[Events]:
         """Return the events that all stages work on, of a pass over the recording, on the clock of the run."""
-        size, seen = self._recording.sensor_size, self._recording.require_camera().seen_pixels()
-        return clock.shorten(filter_events(stream, self._config.events, size, seen, stream.defects))
+        return clock.shorten(events.run(stream, stream.defects))
 
     def _counted(self, chunks: Iterable[Events]) -> Iterator[Events]:
         """Count the events that come by."""
@@ -232,6 +240,7 @@ class _Run:
                 0.0 if self._refining_since is None else now - self._refining_since,
             ),
             refinements=list(self._backend.refinement.turns_deg),
+            hot_pixels=self._filter.hot_pixels,
         )
         result.warnings.extend(self._warnings(result))
         return result
@@ -242,6 +251,12 @@ class _Run:
 
     def _warnings(self, result: SlamResult) -> list[str]:
         lines = [*self._stream.defects.describe(), *self._reference_faults]
+        hot, pixels = result.hot_pixels, self._recording.sensor_size.width * self._recording.sensor_size.height
+        if len(hot.pixels) > _MANY_HOT_PIXELS * pixels or hot.events > _MANY_HOT_EVENTS * result.events:
+            lines.append(
+                f"{len(hot.pixels):,} hot pixels were left out, with {hot.events:,} events beside the "
+                f"{result.events:,} that are used; events.hot_pixel_factor=null keeps them"
+            )
         if result.gaps_ns:
             longest_s = max(end - start for start, end in result.gaps_ns) / NS_PER_S
             lines.append(
