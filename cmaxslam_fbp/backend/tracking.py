@@ -21,12 +21,19 @@ _MIN_OVERLAP = 0.3  # of the window's events: with fewer on the known map its ma
 class Tracking(str, Enum):
     """What became of a window."""
 
-    ADJUSTED = "adjusted"
+    TRACKED = "tracked"
     """It agrees with the map, and is in it."""
+    FOUND_AGAIN = "found again"
+    """After a loss or a time without events it was found by a search over the whole map, and is in it."""
     STILL = "still"
     """Too few events: the frontend's motion stands, and the map is left alone."""
     LOST = "lost"
     """It does not match the map: the frontend's motion stands, and the map is left alone."""
+
+    @property
+    def is_in_map(self) -> bool:
+        """Whether the window's events are in the map."""
+        return self in (Tracking.TRACKED, Tracking.FOUND_AGAIN)
 
 
 @dataclass(frozen=True)
@@ -73,13 +80,19 @@ class TrackingMonitor:
         self._lost_step_rad = lost_step_rad
         self._usual: deque[float] = deque(maxlen=_REMEMBERED)
 
+    @property
+    def least_match(self) -> float | None:
+        """The least match of a window that is not lost; None before anything is usual."""
+        if len(self._usual) < _FEWEST:
+            return None
+        return self._lost_correlation * float(np.median(self._usual))
+
     def is_lost(self, match: float | None, step_rad: float) -> bool:
         """Tell whether a window with this match, and this turn against its prediction, has lost the map."""
-        if len(self._usual) < _FEWEST:
+        least = self.least_match
+        if least is None:
             return False
-        if step_rad > self._lost_step_rad:
-            return True
-        return match is not None and match < self._lost_correlation * float(np.median(self._usual))
+        return step_rad > self._lost_step_rad or (match is not None and match < least)
 
     def is_doubtful(self, match: float | None) -> bool:
         """Tell whether a match is so much below the usual one that the window may fit better elsewhere."""

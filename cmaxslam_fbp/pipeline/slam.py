@@ -253,6 +253,11 @@ class _Run:
                 f"tracking was lost in {result.lost_windows} of {len(result.windows)} windows, first at "
                 f"{(first.start_ns - result.start_ns) / NS_PER_S:.2f} s; there the trajectory is the frontend's"
             )
+        found = [window for window in result.windows if window.tracking is Tracking.FOUND_AGAIN]
+        if found:
+            times = ", ".join(f"{(window.start_ns - result.start_ns) / NS_PER_S:.2f}" for window in found[:5])
+            more = f" and {len(found) - 5} times more" if len(found) > 5 else ""
+            lines.append(f"found again in the map at {times} s{more}: there the trajectory jumps")
         return lines
 
     def evaluated(self, result: SlamResult) -> SlamResult:

@@ -45,7 +45,7 @@ def make_run(path, *, reference=True, lost=(), warnings=(), size=(512, 256), err
     lines = ["start_s,end_s,events,tracking,score,match,evaluations,seconds"]
     for number in range(19):
         first, last = START_NS + number * 100_000_000, START_NS + (number + 2) * 100_000_000
-        tracking, match = "lost" if number in lost else "adjusted", f"{0.5 + 0.01 * number}" if number else ""
+        tracking, match = "lost" if number in lost else "tracked", f"{0.5 + 0.01 * number}" if number else ""
         row = f"{100_000 + number},{tracking},{1 + number},{match},7,0.1"
         lines.append(f"{format_seconds(first)},{format_seconds(last)},{row}")
     (path / "windows.csv").write_text("\n".join(lines) + "\n")
