@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from cmaxslam_fbp.arrays import SingleArray
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend.adjustment import Adjusted, Adjuster
 from cmaxslam_fbp.backend.panorama import VISIT_NS, PanoramaMap
 from cmaxslam_fbp.backend.refinement import Refinement, Windows
@@ -87,7 +87,9 @@ class Backend:
             self._lost_in_a_row = 0 if tracking.is_in_map else self._lost_in_a_row + 1
             if tracking.is_in_map:
                 self._commit(window, view, adjusted, match)
-            report = _report(window, tracking, adjusted, match)
+            report = _report(window, tracking, adjusted, match, self._monitor.least_match)
+            if tracking.is_in_map:
+                report = replace(report, covariance=self._covariance(window, view, adjusted.spline))
         self.state.reports[window.start_ns] = replace(report, seconds=time.perf_counter() - began)
         self._adjust_beginning(window)
         return self.state.reports[window.start_ns]
@@ -191,6 +193,10 @@ class Backend:
             warp = self._adjuster.warp(window, window.leaving)
             self.state.map.add(view.region, self._adjuster.image(warp, adjusted.spline, view.region))
 
+    def _covariance(self, window: Window, view: View, spline: RotationSpline) -> FloatArray:
+        """Return the covariance (3, 3) of the orientation in the middle of a window."""
+        return self._adjuster.covariance(view, spline, self.state.fixed, (window.start_ns + window.end_ns) // 2)
+
     def _adjust_beginning(self, window: Window) -> None:
         """After some time, adjust the first windows once more, against the map that there is by then."""
         if self._beginning is None:
@@ -212,9 +218,19 @@ class Backend:
 
 
 def _report(
-    window: Window, tracking: Tracking, adjusted: Adjusted | None = None, match: float | None = None
+    window: Window,
+    tracking: Tracking,
+    adjusted: Adjusted | None = None,
+    match: float | None = None,
+    least_match: float | None = None,
 ) -> WindowReport:
+    """Return what became of a window, with the reason in words."""
     report = WindowReport(window.start_ns, window.end_ns, len(window.events), tracking, match=match)
     if adjusted is None:
-        return report
-    return replace(report, score=adjusted.solution.score, evaluations=adjusted.solution.evaluations)
+        return replace(report, reason="too few events for a camera that moves")
+    words = "it lies where there is no map" if match is None else f"its match with the map is {match:.2f}"
+    if tracking is Tracking.LOST and least_match is not None:
+        reason = f"{words}; {least_match:.2f} is the least of a tracked window; it is nowhere else in the map"
+    else:
+        reason = f"a search over the whole map found it; {words}" if tracking is Tracking.FOUND_AGAIN else ""
+    return replace(report, score=adjusted.solution.score, evaluations=adjusted.solution.evaluations, reason=reason)

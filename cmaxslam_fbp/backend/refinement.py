@@ -107,6 +107,6 @@ class Refinement:
         state.map.replace(region, adjuster.image(leaving, old, region) if is_in_map else 0.0, new)
         if not is_in_map:
             state.reports[window.start_ns] = replace(
-                state.reports[window.start_ns], tracking=Tracking.TRACKED, match=match
+                state.reports[window.start_ns], tracking=Tracking.TRACKED, match=match, reason=""
             )
         return turn

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import SingleArray
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend import panorama_kernels as kernels
 
 _REMEMBERED = 30  # windows whose match is the usual one
@@ -29,16 +29,29 @@ class Tracking(str, Enum):
     """Too few events: the frontend's motion stands, and the map is left alone."""
     LOST = "lost"
     """It does not match the map: the frontend's motion stands, and the map is left alone."""
+    NOT_A_ROTATION = "not a rotation"
+    """It agrees with the map, and is in it, but no rotation explains how the image moves."""
 
     @property
     def is_in_map(self) -> bool:
         """Whether the window's events are in the map."""
-        return self in (Tracking.TRACKED, Tracking.FOUND_AGAIN)
+        return self in (Tracking.TRACKED, Tracking.FOUND_AGAIN, Tracking.NOT_A_ROTATION)
 
 
 @dataclass(frozen=True)
 class WindowReport:
-    """Figures of one window; `match` is the correlation of its image with the map before it (None: no map there)."""
+    """Figures of one window.
+
+    Attributes
+    ----------
+    start_ns, end_ns, events : the window
+    tracking : what became of it
+    score, match : its contrast, and the correlation of its image with the map before it (None: no map there)
+    evaluations, seconds : what it took
+    reason : why it is not simply tracked, in words
+    covariance : (3, 3) in rad^2 of the orientation in the middle of the window, for turns in the body frame; None where
+        it is not in the map
+    """
 
     start_ns: int
     end_ns: int
@@ -48,6 +61,8 @@ class WindowReport:
     match: float | None = None
     evaluations: int = 0
     seconds: float = 0.0
+    reason: str = ""
+    covariance: FloatArray | None = field(default=None, compare=False, repr=False)
 
 
 def correlation(window: SingleArray, known: SingleArray, visits: npt.NDArray[np.int32]) -> float | None:

@@ -7,6 +7,7 @@ import json
 import resource
 import sys
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ from cmaxslam_fbp.trajectory import AngularVelocities
 RUN = "run.json"
 
 _VELOCITY_COLUMNS = "t_s,wx_rad_s,wy_rad_s,wz_rad_s,frontend_wx_rad_s,frontend_wy_rad_s,frontend_wz_rad_s,status"
-_WINDOW_COLUMNS = "start_s,end_s,events,tracking,score,match,evaluations,seconds"
+_WINDOW_COLUMNS = "start_s,end_s,events,tracking,score,match,evaluations,seconds,reason"
 
 
 class RunState(str, Enum):
@@ -178,7 +179,11 @@ def _run_figures(run: Run) -> str | None:
                     ("refinement", timing.refinement_s),
                 )
             },
+            "tracking": result.trust[0].value,
+            "tracking_reason": result.trust[1],
+            "unexplained_motion": result.unexplained_motion,
             "windows": len(result.windows),
+            "windows_by_tracking": dict(Counter(window.tracking.value for window in result.windows)),
             "windows_lost": result.lost_windows,
             "evaluations_per_window": float(np.mean([w.evaluations for w in result.windows] or [0])),
             "refinement_turns_deg": result.refinements,
@@ -224,7 +229,7 @@ def _windows(result: SlamResult, since_ns: int | None) -> tuple[list[int], list[
         match = "" if w.match is None else f"{w.match:.6f}"
         lines.append(
             f"{format_seconds(w.start_ns)},{format_seconds(w.end_ns)},{w.events},{w.tracking.value},"
-            f"{w.score:.9g},{match},{w.evaluations},{w.seconds:.6f}"
+            f"{w.score:.9g},{match},{w.evaluations},{w.seconds:.6f},{w.reason}"
         )
     return [w.start_ns for w in windows], lines
 

@@ -24,6 +24,7 @@ from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.feed import Feed
 from cmaxslam_fbp.pipeline.gaps import RunClock
 from cmaxslam_fbp.pipeline.result import SlamResult, Timing
+from cmaxslam_fbp.pipeline.trust import mark_windows, unexplained_motion
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,8 @@ class _Run:
             raise RecordingError(f"{self._recording.path} has no events to process")
         now = time.perf_counter()
         stretches = self._clock.stretches(state.spline, self._start_ns, min(self._end_ns, state.spline.end_ns))
-        velocities, windows = feed.velocities.rows(), list(state.reports.values())
+        velocities, residuals = feed.velocities.rows(), list(feed.residuals)
+        windows = mark_windows(list(state.reports.values()), residuals)
         if len(stretches) > 1:
             velocities = velocities.copy()
             velocities["t_ns"] = self._clock.to_recording(velocities["t_ns"])
@@ -231,6 +233,7 @@ class _Run:
                 0.0 if self._refining_since is None else now - self._refining_since,
             ),
             refinements=list(self._backend.refinement.turns_deg),
+            unexplained_motion=unexplained_motion(residuals),
         )
         result.warnings.extend(self._warnings(result))
         return result
@@ -241,6 +244,9 @@ class _Run:
 
     def _warnings(self, result: SlamResult) -> list[str]:
         lines = [*self._stream.defects.describe(), *self._reference_faults]
+        word, reason = result.trust
+        if word is Tracking.NOT_A_ROTATION:
+            lines.append(f"this recording is not a rotation ({reason})")
         if result.gaps_ns:
             longest_s = max(end - start for start, end in result.gaps_ns) / NS_PER_S
             lines.append(
