@@ -126,7 +126,8 @@ class Adjuster:
         """
         turns = ControlTurns(spline, first_free, self._prior)
         contrast = self._contrast(view.region, self._config.blur_sigma_px, "numba")
-        return orientation_covariance(WindowObjective(turns, view, contrast), spline, first_free, t_ns)
+        objective = WindowObjective(turns, view, contrast)
+        return orientation_covariance(objective, spline, first_free, t_ns, self._projection.focal_px)
 
     def _contrast(self, region: Region, sigma_px: float, compute: str) -> RegionContrast:
         """Return binning, blur and score for regions of one shape; those of the last shapes are kept."""

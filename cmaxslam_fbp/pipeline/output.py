@@ -37,6 +37,7 @@ from cmaxslam_fbp.trajectory import AngularVelocities
 RUN = "run.json"
 
 _VELOCITY_COLUMNS = "t_s,wx_rad_s,wy_rad_s,wz_rad_s,frontend_wx_rad_s,frontend_wy_rad_s,frontend_wz_rad_s,status"
+_DEVIATION_COLUMNS = "t_s,sigma_x_deg,sigma_y_deg,sigma_z_deg"
 _WINDOW_COLUMNS = "start_s,end_s,events,tracking,score,match,evaluations,seconds,reason"
 
 
@@ -234,9 +235,23 @@ def _windows(result: SlamResult, since_ns: int | None) -> tuple[list[int], list[
     return [w.start_ns for w in windows], lines
 
 
+def _deviations(result: SlamResult, since_ns: int | None) -> tuple[list[int], list[str]]:
+    """Return the standard deviations of the orientation in the middle of each window that is in the map."""
+    times, lines = [], []
+    for window in result.windows:
+        t_ns = (window.start_ns + window.end_ns) // 2
+        if window.covariance is None or (since_ns is not None and t_ns < since_ns):
+            continue
+        sigmas_deg = np.degrees(np.sqrt(np.diagonal(window.covariance)))
+        times.append(t_ns)
+        lines.append(f"{format_seconds(t_ns)},{','.join(f'{sigma:.6f}' for sigma in sigmas_deg)}")
+    return times, lines
+
+
 # The files that grow with a run.
 TABLES = {
     "trajectory.txt": Table("# t tx ty tz qx qy qz qw (world from camera)", _trajectory),
+    "trajectory_deviation.csv": Table(_DEVIATION_COLUMNS, _deviations),
     "angular_velocity.csv": Table(_VELOCITY_COLUMNS, _velocities),
     "windows.csv": Table(_WINDOW_COLUMNS, _windows),
 }
