@@ -126,7 +126,7 @@ class RotationCheck:
         at = solution.evaluated
         covariance = velocity_covariance(self._objective.hessian(at), self._objective.gradient_scatter(at), largest)
         covariance += (_ERROR_BINS * unit) ** 2 * np.eye(2)
-        return solution.parameters, np.linalg.inv(covariance)
+        return solution.parameters, np.asarray(np.linalg.inv(covariance), np.float64)
 
 
 def _rotation_flow(x: float, y: float) -> FloatArray:

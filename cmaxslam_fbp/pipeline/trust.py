@@ -37,7 +37,7 @@ def mark_windows(windows: list[WindowReport], residuals: Sequence[RotationResidu
     marked = []
     for window in windows:
         middle_ns = (window.start_ns + window.end_ns) // 2
-        near = np.flatnonzero(np.abs(times_ns - middle_ns) <= _NEAR_NS)
+        near = np.flatnonzero(np.abs(times_ns - middle_ns) <= _NEAR_NS).tolist()
         share = (unexplained_motion([residuals[n] for n in near]) or 0.0) if len(near) >= _FEWEST_NEAR else whole
         share = max(share, whole) if whole > MOST_UNEXPLAINED else share
         if window.tracking.is_in_map and share > MOST_UNEXPLAINED:
