@@ -177,6 +177,8 @@ class BackendConfig(Section):
     """Tracking counts as lost where the match of window and map falls below this part of its usual value."""
     lost_step_deg: Annotated[float, Field(ge=1e-3, le=180)] = 15.0
     """Tracking counts as lost where a window turns by more against the frontend's prediction."""
+    relocalisation: bool = True
+    """Look for lost windows in the whole map."""
     max_refinements: Annotated[int, Field(ge=1, le=1000)] = 4
     """Passes over the whole recording with --refine, at most."""
     compute: ComputeName = "numba"

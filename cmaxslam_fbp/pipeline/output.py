@@ -7,6 +7,7 @@ import json
 import resource
 import sys
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -38,7 +39,8 @@ RUN = "run.json"
 
 _HOT_PIXELS_LISTED = 100  # in run.json: those with the most events
 _VELOCITY_COLUMNS = "t_s,wx_rad_s,wy_rad_s,wz_rad_s,frontend_wx_rad_s,frontend_wy_rad_s,frontend_wz_rad_s,status"
-_WINDOW_COLUMNS = "start_s,end_s,events,tracking,score,match,evaluations,seconds"
+_DEVIATION_COLUMNS = "t_s,sigma_x_deg,sigma_y_deg,sigma_z_deg"
+_WINDOW_COLUMNS = "start_s,end_s,events,tracking,score,match,evaluations,seconds,reason"
 
 
 class RunState(str, Enum):
@@ -175,7 +177,11 @@ def _run_figures(run: Run) -> str | None:
                     ("refinement", timing.refinement_s),
                 )
             },
+            "tracking": result.trust[0].value,
+            "tracking_reason": result.trust[1],
+            "unexplained_motion": result.unexplained_motion,
             "windows": len(result.windows),
+            "windows_by_tracking": dict(Counter(window.tracking.value for window in result.windows)),
             "windows_lost": result.lost_windows,
             "evaluations_per_window": float(np.mean([w.evaluations for w in result.windows] or [0])),
             "refinement_turns_deg": result.refinements,
@@ -227,14 +233,28 @@ def _windows(result: SlamResult, since_ns: int | None) -> tuple[list[int], list[
         match = "" if w.match is None else f"{w.match:.6f}"
         lines.append(
             f"{format_seconds(w.start_ns)},{format_seconds(w.end_ns)},{w.events},{w.tracking.value},"
-            f"{w.score:.9g},{match},{w.evaluations},{w.seconds:.6f}"
+            f"{w.score:.9g},{match},{w.evaluations},{w.seconds:.6f},{w.reason}"
         )
     return [w.start_ns for w in windows], lines
+
+
+def _deviations(result: SlamResult, since_ns: int | None) -> tuple[list[int], list[str]]:
+    """Return the standard deviations of the orientation in the middle of each window that is in the map."""
+    times, lines = [], []
+    for window in result.windows:
+        t_ns = (window.start_ns + window.end_ns) // 2
+        if window.covariance is None or (since_ns is not None and t_ns < since_ns):
+            continue
+        sigmas_deg = np.degrees(np.sqrt(np.diagonal(window.covariance)))
+        times.append(t_ns)
+        lines.append(f"{format_seconds(t_ns)},{','.join(f'{sigma:.6f}' for sigma in sigmas_deg)}")
+    return times, lines
 
 
 # The files that grow with a run.
 TABLES = {
     "trajectory.txt": TextTable("# t tx ty tz qx qy qz qw (world from camera)", _trajectory),
+    "trajectory_deviation.csv": TextTable(_DEVIATION_COLUMNS, _deviations),
     "angular_velocity.csv": TextTable(_VELOCITY_COLUMNS, _velocities),
     "windows.csv": TextTable(_WINDOW_COLUMNS, _windows),
 }

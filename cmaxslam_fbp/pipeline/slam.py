@@ -24,6 +24,7 @@ from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.feed import Feed
 from cmaxslam_fbp.pipeline.gaps import RunClock
 from cmaxslam_fbp.pipeline.result import SlamResult, Timing
+from cmaxslam_fbp.pipeline.trust import mark_windows, unexplained_motion
 
 _MANY_HOT_PIXELS, _MANY_HOT_EVENTS = 0.002, 0.1  # parts of the sensor, and of the events, that are worth a warning
 
@@ -222,7 +223,8 @@ class _Run:
             raise RecordingError(f"{self._recording.path} has no events to process")
         now = time.perf_counter()
         stretches = self._clock.stretches(state.spline, self._start_ns, min(self._end_ns, state.spline.end_ns))
-        velocities, windows = feed.velocities.rows(), list(state.reports.values())
+        velocities, residuals = feed.velocities.rows(), list(feed.residuals)
+        windows = mark_windows(list(state.reports.values()), residuals)
         if len(stretches) > 1:
             velocities = velocities.copy()
             velocities["t_ns"] = self._clock.to_recording(velocities["t_ns"])
@@ -241,6 +243,7 @@ class _Run:
             ),
             refinements=list(self._backend.refinement.turns_deg),
             hot_pixels=self._filter.hot_pixels,
+            unexplained_motion=unexplained_motion(residuals),
         )
         result.warnings.extend(self._warnings(result))
         return result
@@ -257,6 +260,9 @@ class _Run:
                 f"{len(hot.pixels):,} hot pixels were left out, with {hot.events:,} events beside the "
                 f"{result.events:,} that are used; events.hot_pixel_factor=null keeps them"
             )
+        word, reason = result.trust
+        if word is Tracking.NOT_A_ROTATION:
+            lines.append(f"this recording is not a rotation ({reason})")
         if result.gaps_ns:
             longest_s = max(end - start for start, end in result.gaps_ns) / NS_PER_S
             lines.append(
@@ -269,6 +275,11 @@ class _Run:
                 f"tracking was lost in {result.lost_windows} of {len(result.windows)} windows, first at "
                 f"{(first.start_ns - result.start_ns) / NS_PER_S:.2f} s; there the trajectory is the frontend's"
             )
+        found = [window for window in result.windows if window.tracking is Tracking.FOUND_AGAIN]
+        if found:
+            times = ", ".join(f"{(window.start_ns - result.start_ns) / NS_PER_S:.2f}" for window in found[:5])
+            more = f" and {len(found) - 5} times more" if len(found) > 5 else ""
+            lines.append(f"found again in the map at {times} s{more}: there the trajectory jumps")
         return lines
 
     def evaluated(self, result: SlamResult) -> SlamResult:

@@ -16,10 +16,16 @@ def verdict(files: RunFiles) -> tuple[str, str]:
     windows, lost = int(run.get("windows", 0)), int(run.get("windows_lost", 0))
     if run.get("state") == "failed":
         return "bad", f"Ended by an error: {run.get('reason', '')}"
+    if run.get("tracking") == "not a rotation":
+        return "bad", "Not a rotation"
     if windows and lost > windows / 2:
         return "bad", f"Tracking lost in {lost} of {windows} windows"
     if lost:
         return "fair", f"Tracking lost in {lost} of {windows} windows"
+    if run.get("tracking") == "found again":
+        return "fair", "Lost for a while, and found again"
+    if run.get("tracking") == "still":
+        return "fair", "Still: too few events"
     if run.get("state") == "interrupted":
         return "fair", "Interrupted"
     if run.get("state") == "running":
@@ -89,6 +95,10 @@ def run_rows(files: RunFiles) -> list[tuple[str, str]]:
     for name, stage in run.get("stages", {}).items():
         if stage["seconds"]:
             rows.append((name.replace("_", " ").capitalize(), f"{stage['seconds']:.2f} s"))
+    if "tracking" in run:
+        rows.append(("Tracking", f"{run['tracking']}: {run.get('tracking_reason', '')}"))
+    if "unexplained_motion" in run:
+        rows.append(("Motion that no rotation explains", f"{100 * run['unexplained_motion']:.1f} %"))
     if "windows" in run:
         evaluations = run.get("evaluations_per_window", 0.0)
         rows.append(("Windows", f"{run['windows']}, {evaluations:.1f} evaluations each"))

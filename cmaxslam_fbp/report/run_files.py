@@ -48,8 +48,9 @@ class RunFiles:
         `R_wc` at 200 Hz.
     panorama : (height, width) float32
         The map.
-    velocities, windows : dict of str to array or list of str
-        The columns of `angular_velocity.csv` and `windows.csv`; empty where there is no such file.
+    velocities, windows, deviations : dict of str to array or list of str
+        The columns of `angular_velocity.csv`, `windows.csv` and `trajectory_deviation.csv`; empty where there is no
+        such file.
     reference : dict
         What `report_data.json` says of camera, ground truth and gyroscope; empty where there is no such file.
     packet_pictures : tuple of bytes
@@ -65,6 +66,7 @@ class RunFiles:
     panorama: npt.NDArray[np.float32]
     velocities: Columns
     windows: Columns
+    deviations: Columns
     reference: dict[str, Any]
     packet_pictures: tuple[bytes, ...]
     faults: list[str]
@@ -99,6 +101,7 @@ class RunFiles:
             panorama=_read(path / "panorama.npy", _read_map),
             velocities=optional("angular_velocity.csv", _read_velocities) or {},
             windows=optional("windows.csv", _read_windows) or {},
+            deviations=optional("trajectory_deviation.csv", _read_deviations) or {},
             reference=optional(REPORT_DATA, _read_json(ReportData)) or {},
             packet_pictures=tuple(picture for picture in pictures if picture is not None),
             faults=faults,
@@ -195,6 +198,13 @@ def _read_windows(path: Path) -> Columns:
         columns["match"] = _numbers([value or "nan" for value in columns["match"]])
         if not (columns["end_s"] - columns["start_s"] > 1e-9).all():
             raise ValueError("a window ends before it begins")
+    return columns
+
+
+def _read_deviations(path: Path) -> Columns:
+    columns = _read_columns(path, ["t_s", *(f"sigma_{axis}_deg" for axis in "xyz")])
+    if columns and not (np.diff(columns["t_s"]) > 0).all():
+        raise ValueError("times do not increase")
     return columns
 
 

@@ -204,7 +204,7 @@ def test_events_that_are_filtered_out_reach_no_stage(result, simulated_bag):
     settings = ["events.subsample=3", "backend.passage_s=0", "backend.bootstrap_s=0"]
     few = Slam(load_config([], settings)).run(open_recording(simulated_bag), refine=True)
     assert few.events == -(-result.events // 3)
-    tracked = [window for window in few.windows if window.tracking.value == "adjusted"]
+    tracked = [window for window in few.windows if window.tracking.value == "tracked"]
     assert len(tracked) > 0.8 * len(few.windows)
     assert 0.5 * few.events < few.panorama.sum(dtype=float) <= few.events
     assert few.velocities["events"].max() < 0.4 * result.velocities["events"].max()

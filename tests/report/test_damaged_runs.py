@@ -25,6 +25,7 @@ READ = (
     "trajectory.txt",
     "angular_velocity.csv",
     "windows.csv",
+    "trajectory_deviation.csv",
     "panorama.npy",
     "packet_before.png",
     "packet_after.png",
