@@ -16,7 +16,7 @@ from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.frontend.rotation_check import RotationCheck, RotationResidual
-from cmaxslam_fbp.pipeline.velocities import VelocityTable
+from cmaxslam_fbp.pipeline.velocities import MEASURED, VelocityTable
 from cmaxslam_fbp.trajectory import AngularVelocities
 
 _CHUNKS_AHEAD = 32
@@ -91,6 +91,12 @@ class Feed:
         chosen = self._known[: max(bisect_left(self._known, end_ns, key=_time_ns) + 1, 1)]
         times = np.array([estimate.t_ns for estimate in chosen], np.int64)
         return AngularVelocities(times, np.array([estimate.velocity for estimate in chosen]))
+
+    def measured_share(self, start_ns: int, end_ns: int) -> float:
+        """Return the part of the velocities so far, from `start_ns` to `end_ns`, that events are evidence of."""
+        rows = self.velocities.rows()
+        first, last = np.searchsorted(rows["t_ns"], [start_ns, end_ns])
+        return float(MEASURED[rows["status"][first:last]].mean()) if last > first else 0.0
 
     def _receive(self) -> None:
         """Take the next item from the queue."""

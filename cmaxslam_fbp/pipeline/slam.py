@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.backend.backend import Backend
-from cmaxslam_fbp.backend.tracking import Tracking, WindowReport
+from cmaxslam_fbp.backend.tracking import BY_CHANCE, Tracking, WindowReport
 from cmaxslam_fbp.backend.window import Window, cut_into_windows
 from cmaxslam_fbp.choices import MODELS
 from cmaxslam_fbp.config import Config
@@ -26,6 +26,8 @@ from cmaxslam_fbp.pipeline.gaps import RunClock
 from cmaxslam_fbp.pipeline.result import SlamResult, Timing
 from cmaxslam_fbp.pipeline.trust import mark_windows, unexplained_motion
 
+_MOVING_SHARE = 0.25  # of the velocities of a window: with fewer that are measured it counts as still
+_MANY_BY_CHANCE = 0.5  # part of the windows that are still despite their events that is worth a warning
 _MANY_HOT_PIXELS, _MANY_HOT_EVENTS = 0.002, 0.1  # parts of the sensor, and of the events, that are worth a warning
 
 
@@ -160,9 +162,14 @@ class _Run:
                         f"{self._recording.path}: no packet of events gave a velocity; "
                         f"{self._events:,} events are too few, or they do not move"
                     )
-                report = self._backend.process(window, velocities)
+                report = self._backend.process(window, velocities, is_still=self._is_still(feed, window))
                 speed_deg_s = float(np.degrees(np.linalg.norm(velocities.omega_rad_s[-1])))
                 self._tell("tracking", window, report, speed_deg_s)
+
+    def _is_still(self, feed: Feed, window: Window) -> bool:
+        """Tell whether the frontend has found hardly any evidence of a motion in a window."""
+        has_rule = self._config.frontend.min_evidence > 0
+        return has_rule and feed.measured_share(window.start_ns, window.end_ns) < _MOVING_SHARE
 
     def refine(self) -> None:
         """Adjust all windows against the map of the whole recording."""
@@ -263,6 +270,12 @@ class _Run:
         word, reason = result.trust
         if word is Tracking.NOT_A_ROTATION:
             lines.append(f"this recording is not a rotation ({reason})")
+        by_chance = sum(window.reason == BY_CHANCE for window in result.windows)
+        if by_chance > _MANY_BY_CHANCE * len(result.windows):
+            lines.append(
+                f"in {by_chance} of {len(result.windows)} windows {BY_CHANCE}: the camera counts as still there; if it "
+                "moves, its events drown in noise"
+            )
         if result.gaps_ns:
             longest_s = max(end - start for start, end in result.gaps_ns) / NS_PER_S
             lines.append(
