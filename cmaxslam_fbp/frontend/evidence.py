@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
-from cmaxslam_fbp.compiling import compiled
+from cmaxslam_fbp.compiling import REASSOCIATED, compiled
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.objectives import Pyramid
 from cmaxslam_fbp.frontend.packet_events import PacketEvents
@@ -33,7 +33,7 @@ def deviations_from_still(sharpness: float, still_sharpness: float, still_image:
     """
     h = still_image.reshape(-1)
     squares, still_squares = (count**2 / h.size * (1 + ratio) for ratio in (sharpness, still_sharpness))  # sum h^2
-    triples = float((h * h) @ h) - 3 * still_squares + 2 * count
+    triples = float(_sum_of_cubes(h)) - 3 * still_squares + 2 * count
     return _in_deviations(squares - count, count, still_squares - count, triples)
 
 
@@ -125,12 +125,21 @@ def _first_of_pixels(x: Any, y: Any, width: int, step: int, seen: Any, taken: An
     return count
 
 
-@compiled
+@compiled(fastmath=REASSOCIATED)
 def _factorial_moments(image: Any) -> Any:
     first = second = third = 0.0
-    for h in image:
-        if h > 0:
-            first += h
-            second += h * (h - 1)
-            third += h * (h - 1) * (h - 2)
+    for i in range(image.size):
+        h = float(image[i])
+        first += h
+        second += h * (h - 1)
+        third += h * (h - 1) * (h - 2)
     return first, second, third
+
+
+@compiled(fastmath=REASSOCIATED)
+def _sum_of_cubes(image: Any) -> Any:
+    cubes = 0.0
+    for i in range(image.size):
+        h = float(image[i])
+        cubes += h * h * h
+    return cubes

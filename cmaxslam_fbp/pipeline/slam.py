@@ -26,7 +26,6 @@ from cmaxslam_fbp.pipeline.gaps import RunClock
 from cmaxslam_fbp.pipeline.result import SlamResult, Timing
 from cmaxslam_fbp.pipeline.trust import mark_windows, unexplained_motion
 
-_MOVING_SHARE = 0.25  # of the velocities of a window: with fewer that are measured it counts as still
 _MANY_BY_CHANCE = 0.5  # part of the windows that are still despite their events that is worth a warning
 _MANY_HOT_PIXELS, _MANY_HOT_EVENTS = 0.002, 0.1  # parts of the sensor, and of the events, that are worth a warning
 
@@ -162,14 +161,10 @@ class _Run:
                         f"{self._recording.path}: no packet of events gave a velocity; "
                         f"{self._events:,} events are too few, or they do not move"
                     )
-                report = self._backend.process(window, velocities, is_still=self._is_still(feed, window))
+                is_still = feed.lacks_evidence(window.start_ns, window.end_ns)
+                report = self._backend.process(window, velocities, is_still=is_still)
                 speed_deg_s = float(np.degrees(np.linalg.norm(velocities.omega_rad_s[-1])))
                 self._tell("tracking", window, report, speed_deg_s)
-
-    def _is_still(self, feed: Feed, window: Window) -> bool:
-        """Tell whether the frontend has found hardly any evidence of a motion in a window."""
-        has_rule = self._config.frontend.min_evidence > 0
-        return has_rule and feed.measured_share(window.start_ns, window.end_ns) < _MOVING_SHARE
 
     def refine(self) -> None:
         """Adjust all windows against the map of the whole recording."""
