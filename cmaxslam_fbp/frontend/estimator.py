@@ -104,7 +104,10 @@ class VelocityEstimator:
         """Return the velocity of one packet, which follows those before it."""
         began = time.perf_counter()
         status = self._rule(packet)
-        if status is None and self._rest.goes_on(packet):
+        if status in (None, EstimateStatus.STILL) and self._rest.goes_on(packet):
+            status = EstimateStatus.NO_EVIDENCE
+        elif status is EstimateStatus.STILL and not self._is_aligned(packet):
+            self._rest.begin(packet)
             status = EstimateStatus.NO_EVIDENCE
         if status is not None:
             return self._without_motion(packet, status, began)
@@ -124,6 +127,14 @@ class VelocityEstimator:
         ):
             return True
         return self._evidence(packet.events, points, maximum.solution.evaluated) >= wanted
+
+    def _is_aligned(self, packet: Packet) -> bool:
+        """Tell whether events that are too few to measure a velocity agree more than by chance where they are."""
+        if self.config.min_evidence == 0:
+            return True
+        points = self._look_up(packet)
+        still = np.zeros(self.model.parameter_count)
+        return self._evidence(packet.events, points, still) >= self.config.min_evidence
 
     def _rule(self, packet: Packet) -> EstimateStatus | None:
         """Return the status of a packet that needs no optimisation."""

@@ -16,7 +16,7 @@ from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.frontend.rotation_check import RotationCheck, RotationResidual
-from cmaxslam_fbp.pipeline.velocities import MEASURED, STATUSES, VelocityTable
+from cmaxslam_fbp.pipeline.velocities import STATUSES, VelocityTable
 from cmaxslam_fbp.trajectory import AngularVelocities
 
 _CHUNKS_AHEAD = 32
@@ -27,7 +27,7 @@ _CHECK_EVERY_NS = 250_000_000  # a packet is looked at for what a rotation does 
 _UNKNOWN = {EstimateStatus.DEGENERATE, EstimateStatus.TOO_FEW_EVENTS}
 
 _NO_EVIDENCE = STATUSES.index(EstimateStatus.NO_EVIDENCE)
-_MOVING_SHARE = 0.25  # of the velocities of a window: with fewer that are measured it counts as still
+_STILL_SHARE = 0.75  # of the packets of a window: with more that are no evidence it counts as still
 
 _Item = Events | VelocityEstimate | RotationResidual | BaseException | None  # None is the end
 
@@ -96,11 +96,10 @@ class Feed:
         return AngularVelocities(times, np.array([estimate.velocity for estimate in chosen]))
 
     def lacks_evidence(self, start_ns: int, end_ns: int) -> bool:
-        """Tell whether hardly any velocity so far, from `start_ns` to `end_ns`, was measured, for lack of evidence."""
+        """Tell whether most packets so far, from `start_ns` to `end_ns`, were no evidence of a motion."""
         rows = self.velocities.rows()
         first, last = np.searchsorted(rows["t_ns"], [start_ns, end_ns])
-        statuses = rows["status"][first:last]
-        return _NO_EVIDENCE in statuses and float(MEASURED[statuses].mean()) < _MOVING_SHARE
+        return bool(np.count_nonzero(rows["status"][first:last] == _NO_EVIDENCE) > _STILL_SHARE * (last - first))
 
     def _receive(self) -> None:
         """Take the next item from the queue."""

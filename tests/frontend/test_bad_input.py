@@ -32,7 +32,7 @@ CASES = {
     "a corner": (make(20_000, x=239, y=179), EstimateStatus.DEGENERATE),
     "equal stamps": (make(20_000, same_stamp=True), EstimateStatus.DEGENERATE),
     "two microseconds": (make(20_000, duration_s=2e-6), EstimateStatus.DEGENERATE),
-    "little happens": (make(20_000, duration_s=2.5), EstimateStatus.STILL),
+    "little happens": (make(20_000, duration_s=2.5), EstimateStatus.NO_EVIDENCE),
 }
 
 
@@ -80,7 +80,7 @@ def test_a_still_camera_is_known_to_be_still_and_the_next_packet_starts_there():
 def test_a_packet_at_a_fixed_rate_that_lasts_ten_intervals_is_still():
     events = make(30_000, duration_s=0.12)
     packet = Packet(events, 60_000_000)
-    by_rate = VelocityEstimator(davis240c(), FrontendConfig(packets="rate", interval_s=0.01))
+    by_rate = VelocityEstimator(davis240c(), FrontendConfig(packets="rate", interval_s=0.01, min_evidence=0))
     assert by_rate.estimate(packet).status is EstimateStatus.STILL
     by_count = VelocityEstimator(davis240c(), FrontendConfig(packets="count"))
     assert by_count.estimate(packet).status is not EstimateStatus.STILL

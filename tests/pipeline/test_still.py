@@ -11,6 +11,7 @@ from cmaxslam_fbp.backend.tracking import BY_CHANCE, Tracking
 from cmaxslam_fbp.evaluation import evaluate
 from cmaxslam_fbp.io.writing import write_recording
 from cmaxslam_fbp.simulation import SensorSettings, Simulation, SimulationSettings
+from cmaxslam_fbp.simulation.sensor_settings import SENSORS
 from cmaxslam_fbp.trajectory import RotationTrajectory
 
 NOISY = SensorSettings(noise_rate_hz=2.0)
@@ -35,6 +36,15 @@ def test_a_still_noisy_camera_does_not_turn_and_says_why(still):
     assert {(window.tracking, window.reason) for window in result.windows} == {(Tracking.STILL, BY_CHANCE)}
     assert result.trust == (Tracking.STILL, f"no window shows a motion: {BY_CHANCE}")
     assert any(BY_CHANCE in line for line in result.warnings)
+
+
+def test_noise_at_the_rate_below_which_a_camera_counts_as_still_is_no_motion_either(tmp_path):
+    """The realistic sensor at rest: its packets are too few events to measure, but the backend would follow them."""
+    path = write(tmp_path / "davis.npz", scene="shapes", duration_s=1.0, peak_speed_deg_s=0.0, sensor=SENSORS["davis"])
+    result = Slam().run(open_recording(path))
+    assert result.events > 10_000
+    assert result.panorama.sum() == 0
+    assert result.evaluation.absolute_first_pose_max_deg < 0.01
 
 
 def test_the_rule_of_cmax_slam_is_the_rate_of_events(still):
