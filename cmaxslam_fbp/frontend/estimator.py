@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -104,13 +105,13 @@ class VelocityEstimator:
         """Return the velocity of one packet, which follows those before it."""
         began = time.perf_counter()
         status = self._rule(packet)
-        if status in (None, EstimateStatus.STILL) and self._rest.goes_on(packet):
-            status = EstimateStatus.NO_EVIDENCE
-        elif status is EstimateStatus.STILL and not self._is_aligned(packet):
-            self._rest.begin(packet)
+        if status is None and self._rest.goes_on(packet):
             status = EstimateStatus.NO_EVIDENCE
         if status is not None:
-            return self._without_motion(packet, status, began)
+            estimate = self._without_motion(packet, status, began)
+            if status is EstimateStatus.STILL and not self._is_aligned(packet):
+                estimate = replace(estimate, status=EstimateStatus.NO_EVIDENCE)
+            return estimate
         events = self._look_up(packet)
         if _MIN_MOTION_BINS * self._grid.speed_of_one_bin(events.reach_s) > self.config.max_speed:
             return self._without_motion(packet, EstimateStatus.DEGENERATE, began)
