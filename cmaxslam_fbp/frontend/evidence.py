@@ -1,6 +1,5 @@
 """Whether a packet of events shows a motion at all: is its sharpest image sharper than chance makes it?"""
 
-# mypy: allow-untyped-decorators
 from __future__ import annotations
 
 from typing import Any
