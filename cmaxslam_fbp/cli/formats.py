@@ -52,9 +52,7 @@ def _formats() -> list[Format]:
     found = []
     for name in FORMATS.names():
         form = FORMATS[name]
-        parts = (
-            getattr(form, part) is not getattr(Recording, part) for part in ("_imu", "_poses", "_own_calibration")
-        )
+        parts = (getattr(form, part) is not getattr(Recording, part) for part in ("_imu", "_poses", "_own_calibration"))
         missing = [module for module in form.needs if find_spec(module) is None]
         found.append(Format(name, form.description, [end or "folder" for end in form.sinks], *parts, missing))
     return found
