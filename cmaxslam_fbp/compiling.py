@@ -51,7 +51,7 @@ def cache_folder() -> Path | None:
 def compiled(function: Callable | None = None, *, fastmath: frozenset[str] = frozenset(), inlined: bool = False) -> Any:
     """Compile a function at its first call; a decorator, with or without options.
 
-    One that is `inlined` becomes a part of the loops that call it, which pays where it is small and returns several values.
+    One that is `inlined` becomes a part of the loops that call it: it pays for small ones that return several values.
     """
     if function is None:
         return lambda given: compiled(given, fastmath=fastmath, inlined=inlined)

@@ -20,12 +20,12 @@ _LARGEST_WHOLE = _LARGEST_NS // _POWERS  # by the number of decimals
 
 @compiled(inlined=True)
 def _is_blank(character):
-    return character == _SPACE or character == _COMMA or character == _TAB or character == _SEMICOLON  # noqa: SIM109
+    return character == _SPACE or character == _COMMA or character == _TAB or character == _SEMICOLON
 
 
 @compiled(inlined=True)
 def _is_end(character):
-    return character == _NEWLINE or character == _RETURN  # noqa: SIM109
+    return character == _NEWLINE or character == _RETURN
 
 
 @compiled(inlined=True)
@@ -113,8 +113,9 @@ def _parse_polarity(text, words, at):
 def parse_events(text, words, length, roles, decimals, t_ns, x, y, p):
     """Parse the whole lines in `text[:length]` (uint8, a newline at `length - 1`), of columns that hold `roles`.
 
-    `words[i]` are the eight characters from `i` on (uint64), up to `i = length`. Times are multiplied by `10^decimals`. Fills the columns and returns how many events there are, the number of lines
-    read (the faulty one included) and a status. Empty lines and lines that start with `#` are passed over.
+    `words[i]` are the eight characters from `i` on (uint64), up to `i = length`. Times are multiplied by `10^decimals`.
+    Fills the columns and returns how many events there are, the number of lines read (the faulty one included) and a
+    status. Empty lines and lines that start with `#` are passed over.
     """
     at = 0
     count = 0
