@@ -20,12 +20,12 @@ _LARGEST_WHOLE = _LARGEST_NS // _POWERS  # by the number of decimals
 
 @compiled(inlined=True)
 def _is_blank(character):
-    return character == _SPACE or character == _COMMA or character == _TAB or character == _SEMICOLON
+    return character in (_SPACE, _COMMA, _TAB, _SEMICOLON)
 
 
 @compiled(inlined=True)
 def _is_end(character):
-    return character == _NEWLINE or character == _RETURN
+    return character in (_NEWLINE, _RETURN)
 
 
 @compiled(inlined=True)
@@ -136,7 +136,7 @@ def parse_events(text, words, length, roles, decimals, t_ns, x, y, p):
                 if at < 0 or value > _LARGEST_NS:
                     return count, lines, BAD_TIME
                 t_ns[count] = -value if negative else value
-            elif role == X or role == Y:  # noqa: SIM109
+            elif role in (X, Y):
                 value, negative, at = _parse_number(text, words, at, 0)
                 if at < 0 or value > 65535 or negative:
                     return count, lines, BAD_COORDINATE
