@@ -139,7 +139,7 @@ def _recording(camera: Camera) -> Recording:
 def _camera_samples(folder: Path, recording: Recording) -> dict[str, Sample]:
     """Return samples of the formats that cameras record, of words that are made one by one."""
     sys.path.insert(0, str(ORACLES))
-    import event_words
+    import event_words  # type: ignore[import-not-found]
 
     draw = np.random.default_rng(1)
     rows = event_words.neighbours(draw, 60, width=128, height=128)

@@ -52,7 +52,9 @@ def _formats() -> list[Format]:
     found = []
     for name in FORMATS.names():
         form = FORMATS[name]
-        parts = (getattr(form, part) is not getattr(Recording, part) for part in ("_imu", "_poses", "_own_calibration"))
+        parts = ("_imu", "_poses", "_own_calibration")
+        imu, poses, calibration = (getattr(form, part) is not getattr(Recording, part) for part in parts)
         missing = [module for module in form.needs if find_spec(module) is None]
-        found.append(Format(name, form.description, [end or "folder" for end in form.sinks], *parts, missing))
+        written = [ending or "folder" for ending in form.sinks]
+        found.append(Format(name, form.description, written, imu, poses, calibration, missing))
     return found
