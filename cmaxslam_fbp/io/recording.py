@@ -67,6 +67,8 @@ class Recording(ABC):
         What writes this format, by the ending of the path ("" for a folder); nothing where it is only read.
     folder_files : tuple of str
         Names of all files in a folder that this format writes: only these are ever replaced.
+    needs : tuple of str
+        Modules without which it cannot be read; the extra `formats` installs them.
     size_advice : str
         What to do where the sensor's size is not known.
     damage_advice : str
@@ -78,6 +80,7 @@ class Recording(ABC):
     folder_file: ClassVar[str] = ""
     sinks: ClassVar[Mapping[str, Sink]] = {}
     folder_files: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[tuple[str, ...]] = ()
     size_advice: ClassVar[str] = "give it with --sensor-size WIDTHxHEIGHT"
     damage_advice: ClassVar[str] = "it may be cut or damaged"
 
