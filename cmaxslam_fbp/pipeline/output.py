@@ -21,6 +21,7 @@ from cmaxslam_fbp import __version__
 from cmaxslam_fbp.arrays import Picture
 from cmaxslam_fbp.config import Config, dump_config
 from cmaxslam_fbp.errors import CmaxSlamError
+from cmaxslam_fbp.evaluation import event_area
 from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.io.trajectory_files import format_seconds, trajectory_lines
@@ -182,6 +183,7 @@ def _run_figures(run: Run) -> str | None:
             "windows_lost": result.lost_windows,
             "evaluations_per_window": float(np.mean([w.evaluations for w in result.windows] or [0])),
             "refinement_turns_deg": result.refinements,
+            "event_area": event_area(result.panorama),
             "peak_memory_mb": peak_memory_mb(),
             "warnings": result.warnings,
         }

@@ -60,6 +60,7 @@ class Metrics(Values):
     angular_velocity_rms_deg_s: Number
     angular_velocity_rms_per_axis_deg_s: Number
     angular_velocity_reference: str
+    cmax_slam: dict[str, Number | None] | None = None
 
 
 class Sensor(Values):

@@ -2,12 +2,16 @@
 
 from cmaxslam_fbp.simulation.foreground import ForegroundSettings
 from cmaxslam_fbp.simulation.imu import ImuNoise
+from cmaxslam_fbp.simulation.lighting import CoverSettings, FlickerSettings
 from cmaxslam_fbp.simulation.planar_simulator import PlanarSimulation
-from cmaxslam_fbp.simulation.sensor import SensorSettings
+from cmaxslam_fbp.simulation.sensor_settings import SENSORS, SensorSettings
 from cmaxslam_fbp.simulation.settings import PlanarSettings, SimulationSettings
 from cmaxslam_fbp.simulation.simulator import Simulation
 
 __all__ = [
+    "SENSORS",
+    "CoverSettings",
+    "FlickerSettings",
     "ForegroundSettings",
     "ImuNoise",
     "PlanarSettings",

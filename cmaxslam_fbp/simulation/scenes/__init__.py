@@ -9,9 +9,15 @@ from cmaxslam_fbp.simulation.scenes.boxes import draw_boxes, draw_flat_boxes
 from cmaxslam_fbp.simulation.scenes.images import check_panorama, fit_plane_image, load_panorama, load_plane_image
 from cmaxslam_fbp.simulation.scenes.poster import draw_flat_poster, draw_poster
 from cmaxslam_fbp.simulation.scenes.shapes import draw_flat_shapes, draw_shapes
+from cmaxslam_fbp.simulation.scenes.stars import draw_flat_stars, draw_stars
 
-SCENES = {"shapes": draw_shapes, "boxes": draw_boxes, "poster": draw_poster}
-FLAT_SCENES = {"shapes": draw_flat_shapes, "boxes": draw_flat_boxes, "poster": draw_flat_poster}
+SCENES = {"shapes": draw_shapes, "boxes": draw_boxes, "poster": draw_poster, "stars": draw_stars}
+FLAT_SCENES = {
+    "shapes": draw_flat_shapes,
+    "boxes": draw_flat_boxes,
+    "poster": draw_flat_poster,
+    "stars": draw_flat_stars,
+}
 
 __all__ = [
     "FLAT_SCENES",
@@ -21,8 +27,10 @@ __all__ = [
     "draw_flat_boxes",
     "draw_flat_poster",
     "draw_flat_shapes",
+    "draw_flat_stars",
     "draw_poster",
     "draw_shapes",
+    "draw_stars",
     "fit_plane_image",
     "load_panorama",
     "load_plane_image",
