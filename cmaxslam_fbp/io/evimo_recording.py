@@ -130,13 +130,17 @@ def _load(data: bytes) -> npt.NDArray[Any]:
     return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
 
 
+# What NumPy's own pickles name: taken from one, since the modules have moved between versions.
+_PARTS = {"_reconstruct": np.zeros(1).__reduce__()[0], "scalar": np.float64(0).__reduce__()[0]}
+
+
 class _PlainUnpickler(pickle.Unpickler):
     """Reads plain values and arrays of NumPy, and nothing that could run."""
 
     def find_class(self, module: str, name: str) -> Any:
         """Return one of the few things that an array is made of."""
         if name in ("_reconstruct", "scalar") and module in ("numpy.core.multiarray", "numpy._core.multiarray"):
-            return getattr(np._core.multiarray, name)
+            return _PARTS[name]
         if module == "numpy" and name in ("ndarray", "dtype"):
             return getattr(np, name)
         raise ValueError(f"it has a {module}.{name}, which is not read")
