@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from cmaxslam_fbp.errors import CalibrationError, RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
+from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io import open_recording
 from cmaxslam_fbp.io.ros_messages import parse_cdr, parse_ros1, serialize_ros1
 
