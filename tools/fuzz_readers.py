@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import faulthandler
 import functools
+import importlib.util
 import io
 import json
 import multiprocessing
@@ -39,6 +40,7 @@ from typing import Any
 import numpy as np
 import typer
 import yaml
+from scipy.io import savemat
 
 import cmaxslam_fbp
 from cmaxslam_fbp import Camera, Events, Recording
@@ -55,6 +57,7 @@ from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 PACKAGE = Path(cmaxslam_fbp.__file__).parent
 TESTS = Path(__file__).parents[1] / "tests"
 MADE_RUN, ORACLES = TESTS / "report" / "made_run.py", TESTS / "oracles"
+HDF5_LAYOUTS = TESTS / "io" / "hdf5_layouts.py"
 
 LONGEST_LINE = 300
 GUESSED = "warning: the columns were taken as"  # what is said of a good table without names
@@ -97,15 +100,39 @@ def make_samples(folder: Path) -> dict[str, Sample]:
     for name in ("float.npz", "integer.npz"):
         samples[name] = _recording_sample(folder / name)
     samples |= _camera_samples(folder, recording)
+    savemat(folder / "a.mat", {"ts": np.arange(50) * 100, "pol": columns["p"], **columns, "time_unit": "us"})
+    samples["matlab"] = _recording_sample(folder / "a.mat")
+    samples["evimo"] = _recording_sample(_to_evimo(recording, folder / "evimo"))
+    if importlib.util.find_spec("h5py") and importlib.util.find_spec("hdf5plugin"):
+        recording.convert(folder / "dsec.h5")
+        samples["hdf5"] = _recording_sample(folder / "dsec.h5")
+        layouts = runpy.run_path(str(HDF5_LAYOUTS))["LAYOUTS"]
+        for name, options in (
+            ("m3ed", " --events-dataset left"),
+            ("mvsec", " --events-dataset left"),
+            ("prophesee", ""),
+        ):
+            (folder / name).mkdir()
+            layouts[name](recording, folder / name)
+            file = next(file for file in (folder / name).iterdir() if "gt" not in file.name)
+            samples[name] = _recording_sample(folder / name, inside=file.name, options=options)
 
     opencv = format_ros_yaml(davis240c()).replace("camera_matrix:", "camera_matrix: !!opencv-matrix")
     lens = {"camera_model": "pinhole", "intrinsics": [200, 200, 120, 90], "distortion_model": "radtan"}
     kalibr = {"cam0": {**lens, "distortion_coeffs": [0.1, 0.0, 0.0, 0.0], "resolution": [240, 180]}}
+    omni = {"cam0": {**kalibr["cam0"], "camera_model": "omni", "intrinsics": [1.1, 420, 420, 120, 90]}}
+    dsec = {"intrinsics": {"cam0": {**kalibr["cam0"], "camera_matrix": [200, 200, 120, 90]}}}
+    eye = {"camera_type": "kb4", "intrinsics": {"fx": 200, "fy": 200, "cx": 120, "cy": 90}}
+    eye["intrinsics"] |= {f"k{i}": 0.01 for i in range(1, 5)}  # type: ignore[operator]
+    basalt = {"value0": {"intrinsics": [eye], "resolution": [[240, 180]]}}
     for name, text in {
         "calib.txt": format_ecd_calibration(davis240c()),
         "ros.yaml": format_ros_yaml(davis240c()),
         "opencv.yaml": f"%YAML:1.0\n---\n{opencv}",
         "kalibr.yaml": yaml.safe_dump(kalibr),
+        "omni.yaml": yaml.safe_dump(omni),
+        "cam_to_cam.yaml": yaml.safe_dump(dsec),
+        "basalt.json": json.dumps(basalt),
     }.items():
         samples[name] = Sample({name: text.encode()}, (f"info good.npz --quiet --calib {{case}}/{name}",))
     samples["config"] = Sample({"own.yaml": dump_config(Config()).encode()}, ("config show {case}/own.yaml",))
@@ -147,7 +174,7 @@ def _camera_samples(folder: Path, recording: Recording) -> dict[str, Sample]:
 
     def add(name: str, data: bytes, options: str = "") -> None:
         (folder / name).write_bytes(data)
-        samples[name] = _recording_sample(folder / name, options)
+        samples[name] = _recording_sample(folder / name, options=options)
 
     recording.convert(folder / "a.aedat4")
     samples["aedat4"] = _recording_sample(folder / "a.aedat4")
@@ -205,9 +232,23 @@ def _to_ros2(bag: Path, folder: Path, storage: str) -> Path:
     return folder
 
 
-def _recording_sample(path: Path, options: str = "") -> Sample:
-    place = ("{case}" if path.is_dir() else f"{{case}}/{path.name}") + options
-    info, convert = f"info {place} --quiet", f"convert {place} --quiet --overwrite"
+def _to_evimo(recording: Recording, folder: Path) -> Path:
+    folder.mkdir()
+    events = Events.concatenate(recording.chunks())
+    np.save(folder / "dataset_events_t.npy", ((events.t_ns - events.t_ns[0]) / 1e9).astype(np.float32))
+    np.save(folder / "dataset_events_xy.npy", np.column_stack([events.x, events.y]))
+    np.save(folder / "dataset_events_p.npy", events.p)
+    pose = {"t": {"x": 0.0, "y": 0.0, "z": 0.0}, "q": {"w": 1.0, "x": 0.0, "y": 0.0, "z": 0.0}}
+    meta = {"meta": {"res_x": 240, "res_y": 180}}
+    meta["full_trajectory"] = [{"ts": 0.01 * i, "cam": {"pos": pose}} for i in range(3)]  # type: ignore[assignment]
+    np.savez(folder / "dataset_info.npz", K=davis240c().matrix, D=np.zeros(4), meta=np.array(meta, object))
+    return folder
+
+
+def _recording_sample(path: Path, inside: str = "", options: str = "") -> Sample:
+    """Return the sample of a file or folder, or of one file `inside` a folder whose others belong to it."""
+    place = "{case}" if path.is_dir() and not inside else f"{{case}}/{inside or path.name}"
+    info, convert = f"info {place} --quiet{options}", f"convert {place} --quiet --overwrite{options}"
     ranges = (f"{info} --start {{number}}", f"{info} --duration {{number}}")
     return Sample(_read(path), (*(info, f"{info} --json") * 6, *ranges, f"{convert} a.bag", f"{convert} a.npz"))
 

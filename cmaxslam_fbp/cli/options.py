@@ -101,6 +101,16 @@ def choice_option(names: Sequence[str], words: str, panel: str, *flags: str) -> 
     return typer.Option(*flags, parser=parse, metavar=f"[{'|'.join(names)}]", help=words, rich_help_panel=panel)
 
 
+OutputStyle = Annotated[
+    str,
+    choice_option(
+        ("tum", "kitti", "euroc"),
+        "Format of the trajectory: a file of this one is written beside the TUM file.",
+        "Output",
+        "--output-format",
+    ),
+]
+
 # The flag is --backend, the key of the configuration is `compute`.
 Compute = Annotated[
     str | None, choice_option(("numba", "torch"), "Compiled loops on the CPU, or tensors.", "Torch", "--backend")
