@@ -106,5 +106,6 @@ FORMATS = Choices(
         "rosbag": "cmaxslam_fbp.io.bag_recording:BagRecording",
         "text": "cmaxslam_fbp.io.text_recording:TextRecording",
         "npz": "cmaxslam_fbp.io.npz_recording:NpzRecording",
+        "aedat2": "cmaxslam_fbp.io.aedat2_recording:Aedat2Recording",
     },
 )
