@@ -101,7 +101,9 @@ class HotPixelFilter:
             yield from held
             return
         for events in held:
-            kept = Events(*(np.empty_like(column) for column in (events.t_ns, events.x, events.y, events.p)))
+            kept = Events(
+                np.empty_like(events.t_ns), np.empty_like(events.x), np.empty_like(events.y), np.empty_like(events.p)
+            )
             count = kernels.drop_events(
                 events.t_ns, events.x, events.y, events.p, width, hot, self._dropped, kept.t_ns, kept.x, kept.y, kept.p
             )  # fmt: skip

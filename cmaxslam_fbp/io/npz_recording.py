@@ -77,7 +77,7 @@ def _small_arrays(source: EventSource) -> dict[str, npt.NDArray[Any] | int | str
         arrays["groundtruth_t_ns"] = poses.t_ns
         arrays["groundtruth_xyzw"] = poses.quaternions_xyzw
         if poses.positions_m is not None:
-            arrays["groundtruth_positions_m"] = poses.positions_m
+            arrays["groundtruth_positions_m"] = np.ascontiguousarray(poses.positions_m)  # the reader wants rows
     if imu is not None:
         arrays["imu_t_ns"] = imu.t_ns
         arrays["imu_angular_velocity_rad_s"] = imu.angular_velocity_rad_s
