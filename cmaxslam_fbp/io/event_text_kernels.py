@@ -20,12 +20,12 @@ _LARGEST_WHOLE = _LARGEST_NS // _POWERS  # by the number of decimals
 
 @compiled(inlined=True)
 def _is_blank(character):
-    return character in (_SPACE, _COMMA, _TAB, _SEMICOLON)
+    return (character == _SPACE) | (character == _COMMA) | (character == _TAB) | (character == _SEMICOLON)
 
 
 @compiled(inlined=True)
 def _is_end(character):
-    return character in (_NEWLINE, _RETURN)
+    return (character == _NEWLINE) | (character == _RETURN)
 
 
 @compiled(inlined=True)
