@@ -68,7 +68,8 @@ def require_plausible(path: Path, *datasets: Hdf5Dataset) -> None:
     limit = largest_plausible_size(min(stored, file_bytes))
     if stored > file_bytes or claimed > limit or chunk > limit:
         raise RecordingError(
-            f"{path}{datasets[0].name} claims {claimed:,} bytes in {stored:,}; the file is damaged or made to fill memory"
+            f"{path}{datasets[0].name} claims {claimed:,} bytes in {stored:,}; "
+            "the file is damaged or made to fill memory"
         )
 
 
