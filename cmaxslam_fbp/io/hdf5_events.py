@@ -100,8 +100,7 @@ class EventsReader:
                 self._rest_ns = thing["ns"]
                 datasets.append(self._rest_ns)
             require_columns({c: ((d.size,), d.dtype) for c, d in self._columns.items()}, self._source)
-        for dataset in datasets:
-            require_plausible(dataset, path)
+        require_plausible(path, *datasets)
         self.count = place.count
         self.slab = _slab_length([max(dataset.chunks or (0,)) for dataset in datasets])
         self._unit, self.note = self._time_unit(file, thing)
