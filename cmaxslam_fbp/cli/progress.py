@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cmaxslam_fbp.events import Events
-    from cmaxslam_fbp.experiments.runner import OnRow
     from cmaxslam_fbp.pipeline.slam import Step
+    from cmaxslam_fbp.rows.running import OnRow
 
     OnEvents = Callable[[Events], None]
     OnStep = Callable[[Step], None]

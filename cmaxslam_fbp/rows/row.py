@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from cmaxslam_fbp import __version__
-from cmaxslam_fbp.experiments.sources import source_digest
 from cmaxslam_fbp.io.atomic_files import write_file
+from cmaxslam_fbp.rows.sources import source_digest
 
 Values = dict[str, Any]  # what JSON can hold
 Work = Callable[[Mapping[str, Any], Path], Values]
