@@ -42,7 +42,7 @@ class Row:
     name: str
     work: Work
     settings: Mapping[str, Any] = field(default_factory=dict)
-    places: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
