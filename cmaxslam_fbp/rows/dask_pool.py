@@ -103,6 +103,7 @@ def local(jobs: int, memory: str | None) -> Iterator[DaskPool]:
         memory_limit=limit,
         dashboard_address=None,
         silence_logs=logging.CRITICAL,
+        preload=["cmaxslam_fbp.rows.worker_setup"],
     )
     with cluster, Client(cluster) as client:
         yield DaskPool(client)
