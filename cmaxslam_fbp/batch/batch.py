@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +20,8 @@ from cmaxslam_fbp.io.digest import digest
 from cmaxslam_fbp.rows.row import Row, Values
 from cmaxslam_fbp.rows.running import Pool, outcomes
 
+_BYTES_PER_S = 2e7  # of a recording, where only its size is known
+
 
 @dataclass
 class Cell:
@@ -32,6 +34,7 @@ class Cell:
     arm: Arm
     seed: int | None = None
     key: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of its row
     values: Values | None = None
     error: str = ""
     is_new: bool = False
@@ -99,7 +102,7 @@ class Batch:
             self._sizes[item.name] = sum(size for _, size, _ in row.settings.get("stamps", ()))
             known = row.known(self.out)
             if known is not None:
-                self._plan_runs(item, known)
+                self.waiting.extend(self._plan_runs(item, known))
             elif row.key in self._inputs:
                 self._inputs[row.key].append(item)
             else:
@@ -132,7 +135,7 @@ class Batch:
         if isinstance(outcome, Exception):
             self._fail(self._of_item[item.name], outcome)
         else:
-            self._plan_runs(item, outcome)
+            self.waiting.extendleft(reversed(self._plan_runs(item, outcome)))  # while the file is still in memory
 
     def _run_done(self, row: Row, outcome: Values | Exception, seconds: float) -> None:
         cells = self._of_key[row.key]
@@ -144,8 +147,8 @@ class Batch:
             cell.values, cell.is_new = outcome, True
         self.latest = cells
 
-    def _plan_runs(self, item: Item, values: Values) -> None:
-        """Make the rows of a recording whose content is known; those that are not done come before all others."""
+    def _plan_runs(self, item: Item, values: Values) -> list[Row]:
+        """Make the rows of a recording whose content is known; return those that are not done."""
         self._sizes[item.name] = values["bytes"]
         missing = []
         for cell in self._of_item[item.name]:
@@ -154,11 +157,11 @@ class Batch:
             except (CmaxSlamError, OSError) as error:
                 self._fail([cell], error)
                 continue
-            cell.key, cell.values = row.key, row.known(self.out)
+            cell.key, cell.settings, cell.values = row.key, row.settings, row.known(self.out)
             if cell.key not in self._of_key and cell.values is None:
                 missing.append(row)
             self._of_key.setdefault(cell.key, []).append(cell)
-        self.waiting.extendleft(reversed(missing))
+        return missing
 
     def _row(self, cell: Cell, source: Values) -> Row:
         """Return the row of a cell; files beside the recording are known by their content."""
@@ -189,8 +192,9 @@ class Batch:
         self.latest = list(cells)
 
     def _size(self, cell: Cell) -> float:
-        """Return what the time of a run is about proportional to: its length where that is given, else its bytes."""
-        return cell.item.duration_s or self._sizes.get(cell.item.name) or 1.0
+        """Return what the time of a run is about proportional to: its length where that is known, else its bytes."""
+        length_s = cell.item.duration_s or cell.item.simulate.get("duration_s")
+        return length_s or self._sizes.get(cell.item.name, 0.0) / _BYTES_PER_S
 
     def in_state(self, state: str) -> list[Cell]:
         """Return the cells that are `done`, `failed` or `waiting`."""

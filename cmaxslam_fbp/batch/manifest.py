@@ -140,7 +140,7 @@ def _matching(text: str, folder: Path) -> list[Path]:
 
 
 def _stem(path: Path) -> str:
-    return path.stem if path.is_file() else path.name
+    return path.name if path.is_dir() else path.stem
 
 
 def _told_apart(items: Sequence[Item]) -> Iterator[Item]:

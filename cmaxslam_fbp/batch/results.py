@@ -54,17 +54,17 @@ def record(cell: Cell) -> dict[str, Any]:
     """Return all that is known of a cell by names of columns; dots stand between the parts of a name."""
     values = dict(cell.values or {})
     values.pop("files", None)
+    settings = cell.settings or {"config": cell.arm.config.model_dump(mode="json")}
     nested = {name: values.pop(name, None) or {} for name in ("run", "metrics")}
     return {
         "recording": cell.item.name,
         "configuration": cell.arm.name,
-        "seed": cell.seed,
         "state": cell.state,
         "error": cell.error,
         "key": cell.key,
         **dict(flattened(values)),
         **dict(flattened(nested)),
-        **dict(flattened({"config": cell.arm.config.model_dump(mode="json") | {"recording": dict(cell.item.options)}})),
+        **dict(flattened({**settings, "seed": cell.seed})),
     }
 
 

@@ -26,6 +26,7 @@ with warnings.catch_warnings():
     from distributed.system import MEMORY_LIMIT
 
 _LOOK_EVERY_S = 1.0  # for workers that have come or gone
+_ANY_PORT = "localhost:0"  # of Dask's own page: the usual one may be taken
 _PATIENCE_S = 30.0  # for a scheduler, and for its first worker
 
 
@@ -101,7 +102,7 @@ def local(jobs: int, memory: str | None) -> Iterator[DaskPool]:
         threads_per_worker=1,
         processes=True,
         memory_limit=limit,
-        dashboard_address=None,
+        dashboard_address=_ANY_PORT,
         silence_logs=logging.CRITICAL,
         preload=["cmaxslam_fbp.rows.worker_setup"],
     )
@@ -115,7 +116,7 @@ def slurm(options: dict[str, Any], jobs: int) -> Iterator[DaskPool]:
     from dask_jobqueue import SLURMCluster
 
     try:
-        cluster = SLURMCluster(**options)
+        cluster = SLURMCluster(**{"scheduler_options": {"dashboard_address": _ANY_PORT}, **options})
     except (TypeError, ValueError) as error:
         raise ConfigError(f"SLURM's options do not fit: {error}") from None
     with cluster, Client(cluster) as client:
