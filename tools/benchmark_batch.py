@@ -53,13 +53,16 @@ def engine_cost(rows: int, jobs: int, out: Path) -> tuple[float, float]:
 
 def measure_run(path: Path, out: Path) -> Values:
     """Return the values of a run in this process, of the second: the first compiles."""
+    values: Values | None = None
     for seed in (0, 1):
         work = Batch(read_items([str(path)]), make_arms([], [], []), out, seeds=[seed])
         work.plan()
         work.run()
-        if work.cells[0].values is None:
+        values = work.cells[0].values
+        if values is None:
             raise SystemExit(f"error: {work.cells[0].error}")
-    return work.cells[0].values
+    assert values is not None
+    return values
 
 
 def main() -> None:

@@ -18,7 +18,18 @@ from cmaxslam_fbp.rows.row import Row, Values
 from cmaxslam_fbp.rows.running import OnStart, Outcomes
 
 # One retry for a row whose worker is lost; a row is never made to wait at a worker, where it would share its fate.
-dask.config.set({"distributed.scheduler.allowed-failures": 1, "logging": {"distributed": "critical"}})
+# What Dask does beside (samples of all stacks, figures of the system, copies of results) would take time from the rows.
+dask.config.set(
+    {
+        "distributed.scheduler.allowed-failures": 1,
+        "distributed.scheduler.active-memory-manager.start": False,
+        "distributed.worker.profile.enabled": False,
+        "distributed.worker.memory.monitor-interval": "500ms",
+        "distributed.admin.system-monitor.interval": "5s",
+        "distributed.admin.tick.interval": "500ms",
+        "logging": {"distributed": "critical"},
+    }
+)
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of Dask's own dependencies
