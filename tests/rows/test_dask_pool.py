@@ -58,7 +58,7 @@ def test_a_lost_row_is_done_again_and_one_that_kills_twice_fails_alone(work, tmp
     started = []
     with open_pool(PoolSettings(jobs=2)) as pool:
         found = {}
-        # Apart: a row that waits at a worker, since its own was lost, shares the fate of the row that is computed there.
+        # Apart: a row that waits at a worker, its own being lost, shares the fate of the row that is computed there.
         for rows in ([*numbers[:3], once], [always, wrong, *numbers[3:]]):
             for row, outcome in outcomes(deque(rows), out, pool, lambda row: started.append(row.name)):
                 found[row.name] = outcome
