@@ -66,6 +66,8 @@ class RecordingConfig(Section):
     """Pixels of the recording per pixel of its calibration, where that is of another resolution; 1 confirms it."""
     sensor_size: tuple[SensorSide, SensorSide] | None = None
     """Width and height in pixels, where the recording does not tell them."""
+    reference: Path | None = None
+    """File of reference poses (TUM) to judge by instead of the recording's own; on the same clock."""
 
 
 class EventsConfig(Section):
@@ -293,18 +295,23 @@ def _read(name: str) -> dict[str, Any]:
         close = difflib.get_close_matches(name, preset_names(), n=1)
         hint = f"did you mean {close[0]}?" if close else f"the presets are {', '.join(preset_names())}"
         raise ConfigError(f"{name} is neither a preset nor a file; {hint}")
+    document = read_yaml(path)
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise ConfigError(f"{path} is not a configuration: expected sections with keys")
+    return document
+
+
+def read_yaml(path: Path) -> Any:
+    """Return what a small YAML file holds."""
     try:
         if path.stat().st_size > _LARGEST_FILE_BYTES:
             raise ConfigError(f"{path} is too large for a configuration; give a YAML file")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the configuration {path} cannot be read: {error}") from None
-    document = load_yaml(text, str(path), ConfigError)
-    if document is None:
-        return {}
-    if not isinstance(document, dict):
-        raise ConfigError(f"{path} is not a configuration: expected sections with keys")
-    return document
+    return load_yaml(text, str(path), ConfigError)
 
 
 def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cmaxslam_fbp import __version__
+from cmaxslam_fbp.cli.batch import batch
 from cmaxslam_fbp.cli.compare import compare
 from cmaxslam_fbp.cli.config import config_app
 from cmaxslam_fbp.cli.convert import convert
@@ -48,6 +49,7 @@ def root(
 
 
 app.command(cls=FormatsCommand)(run)
+app.command(cls=FormatsCommand)(batch)
 app.command(cls=FormatsCommand)(info)
 app.command(cls=FormatsCommand)(convert)
 app.command(cls=FormatsCommand)(simulate)

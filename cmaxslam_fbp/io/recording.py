@@ -19,6 +19,7 @@ from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.bad_input import one_line_errors
 from cmaxslam_fbp.io.calibration import fit_to_sensor, read_calibration, read_sensor_size
 from cmaxslam_fbp.io.digest import digest
+from cmaxslam_fbp.io.trajectory_files import read_trajectory
 from cmaxslam_fbp.io.writing import Sink, write_recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
@@ -210,8 +211,12 @@ class Recording(ABC):
 
     @cached_property
     def ground_truth(self) -> RotationTrajectory | None:
-        """The reference orientation, camera to world; None where there is none, or none that can be right."""
-        return self._reference(self._poses)
+        """The reference orientation, camera to world: that of the given file first, else the recording's own.
+
+        None where there is none, or none of the recording's own that can be right.
+        """
+        file = self.options.reference
+        return self._reference(self._poses) if file is None else read_trajectory(file)
 
     @cached_property
     def imu(self) -> ImuSamples | None:

@@ -63,7 +63,7 @@ def report_page(files: RunFiles) -> str:
             "panorama": picture,
             "style": read_resource("style.css"),
             "script": "\n".join(read_resource(name) for name in _SCRIPTS),
-            "data": _as_script_json(_page_data(files)),
+            "data": as_script_json(_page_data(files)),
         },
     )
 
@@ -153,6 +153,6 @@ def _packet(files: RunFiles) -> str:
     )
 
 
-def _as_script_json(values: dict[str, Any]) -> str:
+def as_script_json(values: Any) -> str:
     """Return JSON that cannot end the script element it stands in."""
     return json.dumps(values, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
