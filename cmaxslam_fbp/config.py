@@ -137,7 +137,7 @@ class BackendConfig(Section):
     """Length of the sliding window: a multiple of the time between knots."""
     stride_s: Annotated[float, Field(ge=1e-3, le=60)] = 0.1
     """By how much the window moves: a multiple of the time between knots."""
-    knot_s: Annotated[float, Field(ge=1e-3, le=60)] = 0.025
+    knot_s: Annotated[float, Field(ge=1e-3, le=60)] = 0.02
     """Time between the knots of the trajectory."""
     spline: Literal["linear", "cubic"] = "cubic"
     """Kind of the trajectory."""
