@@ -127,7 +127,7 @@ def cross_filtered(levels, times_us, start_us, first, pixels, circuit, threshold
                         generator, chance = next_random(generator)
                         if float(chance >> _S11) * 2.0**-53 < dampings[pixel] * middle:
                             continue
-                        polarity = int(bits & np.uint64(1))
+                        polarity = np.int64(bits & np.uint64(1))
                     if polarity < 0:
                         break
                     if count == capacity:
