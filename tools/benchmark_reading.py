@@ -135,6 +135,7 @@ def make_files(folder: Path, events: Events, compression: str) -> Iterator[tuple
     yield "AEDAT 3", in_bytes(folder / "3.aedat", *packets)
     yield "AEDAT 2", in_bytes(folder / "2.aedat", b"#!AER-DAT2.0\r\n# AEChip: DAVIS240C\r\n", aedat2_words(events))
     yield "npz", written(folder / "a.npz", events)
+    yield "HDF5 (Blosc zstd)", written(folder / "a.h5", events)
     yield "ECD text", written(folder / "text", events)
     yield "CSV", in_bytes(folder / "a.csv", b"t_s x y p\n", format_event_text(events))
 
