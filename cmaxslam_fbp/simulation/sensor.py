@@ -145,7 +145,7 @@ class EventSensor:
         while True:
             first, count = advance_pixels(
                 self._scene.texels.reshape(-1), self._scene.size, np.float32(self._scene.focal), self._calm,
-                self._bearings, faces, middle, *front, block.times_us, np.int64(block.start_us),
+                self._scene.extents, self._bearings, faces, middle, *front, block.times_us, np.int64(block.start_us),
                 self.thresholds_on, self.thresholds_off, self.noise_rates_hz, self._refractory_us,
                 self._reference, self._previous, self._last_us, self.noise_times_us, self.random_states,
                 self._out_us, self._out_code, first, count,
@@ -174,8 +174,8 @@ class EventSensor:
         front = self._front_arguments(rotations, None if object_rotation is None else object_rotation[None])
         levels = np.empty((len(self._bearings), 2), np.float32)
         render_levels(
-            self._scene.texels.reshape(-1), self._scene.size, np.float32(self._scene.focal), self._calm, self._bearings,
-            faces, middle, *front, levels,
+            self._scene.texels.reshape(-1), self._scene.size, np.float32(self._scene.focal), self._calm,
+            self._scene.extents, self._bearings, faces, middle, *front, levels,
         )  # fmt: skip
         return levels[:, 1].reshape(self._camera.height, self._camera.width)
 

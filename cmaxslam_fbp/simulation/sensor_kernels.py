@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from cmaxslam_fbp.compiling import compiled
+from cmaxslam_fbp.simulation.room_kernels import sample_room
 
 LONG_AGO_US = -(10**15)
 
@@ -232,7 +233,7 @@ def cross_levels(
 
 @compiled
 def advance_pixels(
-    texels, size, focal, calm, bearings, face_matrices, middle,
+    texels, size, focal, calm, extents, bearings, face_matrices, middle,
     front_texels, front_opacity, front_size, front_focal, front_matrices, front_cosine,
     times_us, start_us, on, off, rates_hz, refractory_us,
     reference, previous, last_us, noise_us, random, out_us, out_code, first, count,
@@ -248,9 +249,12 @@ def advance_pixels(
     below = np.empty(steps, np.float32)
     while first < len(bearings):
         pixels = min(_TILE, len(bearings) - first)
-        sample_scene(
-            texels, size, focal, calm, bearings, first, pixels, face_matrices, middle, address, right, below, levels
-        )
+        if len(extents) > 0:
+            sample_room(texels, size, bearings, first, pixels, face_matrices, extents, levels)
+        else:
+            sample_scene(
+                texels, size, focal, calm, bearings, first, pixels, face_matrices, middle, address, right, below, levels
+            )
         if len(front_texels) > 0:
             cover_scene(
                 front_texels, front_opacity, front_size, front_focal, bearings, first, pixels,
@@ -288,7 +292,7 @@ def order_events(stamps_us, codes, width, length_us, offset_us, origin_ns, t_ns,
 
 @compiled
 def render_levels(
-    texels, size, focal, calm, bearings, face_matrices, middle,
+    texels, size, focal, calm, extents, bearings, face_matrices, middle,
     front_texels, front_opacity, front_size, front_focal, front_matrices, front_cosine, levels,
 ):  # fmt: skip
     """Fill `levels[:, 1:]` (N, K + 1) with what the bearings (N, 3) see at K renderings."""
@@ -297,7 +301,12 @@ def render_levels(
     right = np.empty(steps, np.float32)
     below = np.empty(steps, np.float32)
     count = len(bearings)
-    sample_scene(texels, size, focal, calm, bearings, 0, count, face_matrices, middle, address, right, below, levels)
+    if len(extents) > 0:
+        sample_room(texels, size, bearings, 0, count, face_matrices, extents, levels)
+    else:
+        sample_scene(
+            texels, size, focal, calm, bearings, 0, count, face_matrices, middle, address, right, below, levels
+        )
     if len(front_texels) > 0:
         cover_scene(
             front_texels, front_opacity, front_size, front_focal, bearings, 0, count,
