@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
-from cmaxslam_fbp.backend.hand_motion import HandMotion, HandState
+from cmaxslam_fbp.backend.hand_motion import HandMotion, HandState, Priors
 from cmaxslam_fbp.backend.parallax_warp import ParallaxWarp
 from cmaxslam_fbp.backend.region import Region, find_region
 from cmaxslam_fbp.backend.scene_distances import SceneDistances, as_single
@@ -16,25 +14,6 @@ from cmaxslam_fbp.fbp import Binning
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 
 _MARGIN_RAD = 0.08  # by which events may move
-
-
-@dataclass(frozen=True)
-class Priors:
-    """What is known of hands and rooms, as numbers of events that speak for it.
-
-    Attributes
-    ----------
-    turns : float
-        For each control rotation, against a change of the rate by one pixel per knot.
-    positions : float
-        For each control position, against a change of the velocity by one pixel of parallax per knot.
-    distances : float
-        In all, against a relative deviation of one from a sphere.
-    """
-
-    turns: float = 30.0
-    positions: float = 30.0
-    distances: float = 1000.0
 
 
 class HandObjective:
@@ -57,9 +36,10 @@ class HandObjective:
         projection: Equirectangular,
         blur_sigma_px: float,
         priors: Priors,
+        kernel: str = "rect",
     ) -> None:
         self._warp, self._motion, self._distances, self._projection = warp, motion, distances, projection
-        self._priors = priors
+        self._distance_strength = priors.weight * len(warp) * 1e-3 / priors.distances**2
         self._points, self._points_bar = (np.empty((len(warp), 2), np.float32) for _ in range(2))
         self._weights, self._weights_bar = (np.empty(len(warp), np.float32) for _ in range(2))
         self._state = motion.state(np.zeros(motion.parameter_count))
@@ -67,7 +47,7 @@ class HandObjective:
         warp.points(poses, inverse, projection, None, self._points, self._weights)
         margin_px = int(np.ceil(_MARGIN_RAD * projection.focal_px))
         self.region: Region = find_region(self._points, (projection.height, projection.width), margin_px)
-        self._binning = Binning(self.region.frame_shape, "rect", "linear")
+        self._binning = Binning(self.region.frame_shape, kernel, "linear")
         columns = "wrap" if self.region.padding else "zero"
         self._blur = GaussianBlur(self.region.shape, blur_sigma_px, np.float32, rows="zero", columns=columns)
         self._frame: SingleArray = np.empty(self.region.frame_shape, np.float32)
@@ -110,17 +90,16 @@ class HandObjective:
         self._blur.forward(image, out=self._image)
 
     def _prior(self, theta: FloatArray, state: HandState) -> tuple[float, FloatArray]:
-        """Return the cost `1/2 sum n |f d^2 x|^2` of second differences, and of distances, with its gradient."""
-        turns, _, _ = self._motion.split(theta)
-        square_focal = self._projection.focal_px**2
-        strength = square_focal * self._priors.turns, square_focal * self._priors.positions
+        """Return the cost of second differences and of distances, with its gradient."""
+        turns, motion, s = self._motion.split(theta)[0], self._motion, state.coefficients
         bends, curves = np.diff(turns, 2, axis=0), np.diff(state.positions.controls, 2, axis=0)
-        s = state.coefficients
-        cost = 0.5 * (
-            strength[0] * np.vdot(bends, bends) + strength[1] * np.vdot(curves, curves) + self._priors.distances * (s @ s)
-        )
-        by_turns, by_moves = strength[0] * _transposed(bends), strength[1] * _transposed(curves)
-        return float(cost), self._motion.pull(by_turns, by_moves, self._priors.distances * s)
+        by_bends, by_curves = motion.turn_strength[:, None] * bends, motion.position_strength[:, None] * curves
+        cost = 0.5 * (np.vdot(bends, by_bends) + np.vdot(curves, by_curves) + self._distance_strength * (s @ s))
+        controls = state.positions.controls
+        cost += 0.5 * motion.reach_strength * np.vdot(controls, controls)
+        by_controls = _transposed(by_curves) + motion.reach_strength * controls
+        by_s = self._distance_strength * s
+        return float(cost), motion.pull(state, _transposed(by_bends), by_controls, by_s)
 
 
 def _transposed(bends: FloatArray) -> FloatArray:
