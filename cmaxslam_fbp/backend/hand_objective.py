@@ -23,7 +23,9 @@ class HandObjective:
 
     A camera that backs away draws all events together: the plain score would grow without bound, and the adjustment
     collapse. A shift by `rho c` changes areas on the sphere by about `1 - 2 rho c.d`; events are weighted by the root
-    of that, `w = exp(-rho c.d)`, so that `sum h^2` does not change with it.
+    of that, `w = exp(-rho c.d)`, so that `sum h^2` does not change with it. But one short time whose events were
+    weighted more would count more against the map of all others: a gain makes the mean weight of each slot the same,
+    `w_i = a exp(-rho c.d_i)`. Only a contraction that all times share, which is the one that pays, changes the weights.
 
     The gradient comes in reverse mode through the binning: one adjoint image, one gather per event.
     """

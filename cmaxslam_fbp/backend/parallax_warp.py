@@ -14,6 +14,8 @@ from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.trajectory.position_spline import PositionSpline
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
+_AXIS_SHARE = 0.9  # mean cosine of the angle between the events' directions and the optical axis
+
 
 class ParallaxWarp:
     """Carries events to the panorama: `p_i = pi(R(t_i) b_i + rho_i c(t_i))`, with the weight `exp(-rho_i c.d_i)`.
@@ -50,6 +52,7 @@ class ParallaxWarp:
         look_up(events.x, events.y, bearings, self._bearings)
         self.table = table
         self.cells: npt.NDArray[np.int32] = np.zeros(len(events), np.int32)
+        self._shares = np.diff(self._first) / max(len(events), 1)
         self._weights: SingleArray = np.empty(len(events), np.float32)
 
     def __len__(self) -> int:
@@ -65,6 +68,15 @@ class ParallaxWarp:
         """Return rotation and position (S + 1, 12) at the edges of the slots."""
         turned = rotations.rotations_at(self.edges_ns).reshape(-1, 9)
         return np.hstack([turned, positions.positions_at(self.edges_ns)]).astype(np.float32)
+
+    def gains(self, poses: SingleArray) -> SingleArray:
+        """Return `a = exp(k (c.f - mean c.f))` (S,), by which no slot counts more or less where it is displaced."""
+        ahead = self._ahead(poses)
+        return np.asarray(np.exp(_AXIS_SHARE * (ahead - self._shares @ ahead)), np.float32)
+
+    def _ahead(self, poses: SingleArray) -> FloatArray:
+        """Return how far ahead, along the optical axis, the camera is at the start of each slot: `c.f` (S,)."""
+        return np.einsum("mi,mi->m", poses[:-1, 2:9:3].astype(np.float64), poses[:-1, 9:].astype(np.float64))
 
     def locate(self, poses: SingleArray, inverse: SingleArray) -> None:
         """Find for each event the cell of the table that it looks at, from the map's centre, along these poses."""
@@ -86,7 +98,7 @@ class ParallaxWarp:
         """Write row and column (N, 2) of every event, in the frame of a region or in the panorama, and its weight."""
         corner = (0, 0, 0) if region is None else (region.top, region.left, region.padding)
         kernels.warp(
-            self._first, self._place, self._bearings, self.cells, poses, inverse,
+            self._first, self._place, self._bearings, self.cells, poses, inverse, self.gains(poses),
             *(np.float32(n) for n in (projection.width, projection.height, projection.focal_px, *corner)),
             points.reshape(-1), weights,
         )  # fmt: skip
@@ -101,9 +113,16 @@ class ParallaxWarp:
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the gradients by left turns (S + 1, 3) and positions (S + 1, 3) of the edges, and by the table."""
         by_turn, by_position = np.empty((len(self.edges_ns), 3)), np.empty((len(self.edges_ns), 3))
-        by_inverse = np.empty(len(inverse))
+        by_inverse, by_gain = np.empty(len(inverse)), np.empty(len(self.edges_ns) - 1)
+        gains = self.gains(poses)
         kernels.pullback(
-            self._first, self._place, self._bearings, self.cells, poses, inverse, np.float32(projection.focal_px),
-            points_bar.reshape(-1), weights_bar, by_turn, by_position, by_inverse,
+            self._first, self._place, self._bearings, self.cells, poses, inverse, gains,
+            np.float32(projection.focal_px), points_bar.reshape(-1), weights_bar,
+            by_turn, by_position, by_inverse, by_gain,
         )  # fmt: skip
+        by_ahead = _AXIS_SHARE * gains * by_gain
+        by_ahead -= self._shares * by_ahead.sum()
+        axes, centres = poses[:-1, 2:9:3], poses[:-1, 9:]
+        by_position[:-1] += by_ahead[:, None] * axes
+        by_turn[:-1] += by_ahead[:, None] * np.cross(axes, centres)
         return by_turn, by_position, by_inverse

@@ -6,7 +6,7 @@ from the map's centre in the event's direction, and `q = rho c.d`:
 
     X = d + rho (1 + q) c        the point on the ray that lies at the distance 1/rho from the centre, to second order
     p = pi(X)                    its place on the panorama
-    w = 1 - q + q^2 / 2          its weight, exp(-q) to second order: see `HandObjective`
+    w = a (1 - q + q^2 / 2)      its weight, a exp(-q) to second order, with a gain per slot: see `HandObjective`
 """
 
 # mypy: ignore-errors
@@ -39,11 +39,13 @@ def _pose(poses, m, s, x, y, z):
 
 
 @compiled(fastmath=REASSOCIATED)
-def warp(first, place, bearings, cells, poses, inverse, width, height, focal, top, left, padding, points, weights):
+def warp(
+    first, place, bearings, cells, poses, inverse, gains, width, height, focal, top, left, padding, points, weights
+):
     """Write row and column of every event, counted from `top` and `left`, and its weight.
 
     `bearings` is (3, N), `cells` (N,) the place of each event in the table `inverse` of inverse distances, `poses`
-    (S + 1, 12), `points` (2 N,), `weights` (N,), all float32 but the cells.
+    (S + 1, 12), `gains` (S,), `points` (2 N,), `weights` (N,), all float32 but the cells.
     """
     for m in range(len(first) - 1):
         for i in range(first[m], first[m + 1]):
@@ -56,14 +58,15 @@ def warp(first, place, bearings, cells, poses, inverse, width, height, focal, to
             column = column + width if column < _ZERO else column
             points[2 * i] = v - top
             points[2 * i + 1] = column + padding
-            weights[i] = _ONE - q + _HALF * q * q
+            weights[i] = gains[m] * (_ONE - q + _HALF * q * q)
 
 
 @compiled(fastmath=REASSOCIATED)
 def pullback(
-    first, place, bearings, cells, poses, inverse, focal, points_bar, weights_bar, by_turn, by_position, by_inverse
-):
-    """Write the gradients of the edges' left turns (S + 1, 3) and positions (S + 1, 3), and of the table.
+    first, place, bearings, cells, poses, inverse, gains, focal, points_bar, weights_bar,
+    by_turn, by_position, by_inverse, by_gain,
+):  # fmt: skip
+    """Write the gradients of the edges' left turns and positions (S + 1, 3), of the table, and of the gains (S,).
 
     `points_bar` is (2 N,), `weights_bar` (N,); `by_inverse` is like the table, in float64.
     """
@@ -73,6 +76,8 @@ def pullback(
     for m in range(len(first) - 1):
         g1 = g2 = g3 = h1 = h2 = h3 = _ZERO
         k1 = k2 = k3 = l1 = l2 = l3 = _ZERO
+        gain = gains[m]
+        total = _ZERO
         for i in range(first[m], first[m + 1]):
             s = place[i]
             d1, d2, d3, c1, c2, c3 = _pose(poses, m, s, bearings[0, i], bearings[1, i], bearings[2, i])
@@ -93,7 +98,8 @@ def pullback(
             x1, x2, x3 = turned * z + tilt * x, risen * level, -turned * x + tilt * z
             slide = c1 * x1 + c2 * x2 + c3 * x3
             # by q: of the weight, and of the reach rho (1 + q)
-            by_q = weights_bar[i] * (q - _ONE) + rho * slide
+            by_q = gain * weights_bar[i] * (q - _ONE) + rho * slide
+            total += weights_bar[i] * (_ONE - q + _HALF * q * q)
             share = by_q * rho
             e1, e2, e3 = x1 + share * c1, x2 + share * c2, x3 + share * c3
             t1, t2, t3 = d2 * e3 - d3 * e2, d3 * e1 - d1 * e3, d1 * e2 - d2 * e1
@@ -111,6 +117,7 @@ def pullback(
             l1 += s * p1
             l2 += s * p2
             l3 += s * p3
+        by_gain[m] = total
         by_turn[m, 0] += g1 - h1
         by_turn[m, 1] += g2 - h2
         by_turn[m, 2] += g3 - h3
