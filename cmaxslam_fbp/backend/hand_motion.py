@@ -92,7 +92,8 @@ class HandMotion:
     narrow ridge. So parameters are compensated: the control rotation `exp(delta_k) R_k` has
     `delta_k = delta'_k - rho_k f_k x (c - c0)(t_k)`, with the optical axis `f_k` and its inverse distance `rho_k`.
     A change of `c` alone then leaves the middle of the image where it is. Control positions are bounded, see `bound`,
-    and their mean, before that, is zero.
+    and then centred: their mean, weighted by events, is zero. This gauge also forbids the one motion that could draw
+    all views together, a camera that is always behind its place.
 
     Parameters
     ----------
@@ -118,6 +119,7 @@ class HandMotion:
         self.reach_strength = priors.weight / priors.reach**2
         self._white_moves = Whitening(curvatures[1] + self.reach_strength, self.position_strength)
         self._unit = 1 / np.sqrt(curvatures[2])
+        self._shares = curvatures[1] / curvatures[1].sum()
         self._raw = stretch(start.positions.controls)
         self._turns, self._moves = 3 * len(start.rotations), 3 * len(start.positions)
         self._axes = axis_inverse[:, None] * optical_axes(start.rotations)
@@ -127,8 +129,7 @@ class HandMotion:
     def split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return `delta'` (K, 3), the control positions before they are bounded (L, 3) and the coefficients (J,)."""
         turns, moves, changes = np.split(theta, [self._turns, self._turns + self._moves])
-        moves = self._white_moves.expand(moves)
-        raw = self._raw + moves - moves.mean(axis=0)
+        raw = self._raw + self._white_moves.expand(moves)
         return self._white_turns.expand(turns), raw, self._start.coefficients + changes * self._unit
 
     def _deltas(self, turns: FloatArray, controls: FloatArray) -> FloatArray:
@@ -140,6 +141,7 @@ class HandMotion:
         """Return the motion and the distances of a `theta`."""
         turns, raw, coefficients = self.split(theta)
         start, controls = self._start, bound(raw)
+        controls -= self._shares @ controls
         rotations = start.rotations.with_perturbation(0, self._deltas(turns, controls))
         return HandState(rotations, replace(start.positions, controls=controls), coefficients)
 
@@ -171,14 +173,14 @@ class HandMotion:
         deltas = self._deltas(self.split(theta)[0], state.positions.controls)
         by_delta = np.einsum("kji,kj->ki", so3.left_jacobian(deltas), turned)
         moved += self._at_controls.T @ np.cross(self._axes, by_delta)
-        return self.pull(state, by_delta, moved, self._distances.gradient(state.coefficients, by_table))
+        return self.pull(theta, by_delta, moved, self._distances.gradient(state.coefficients, by_table))
 
     def pull(
-        self, state: HandState, by_turns: FloatArray, by_controls: FloatArray, by_coefficients: FloatArray
+        self, theta: FloatArray, by_turns: FloatArray, by_controls: FloatArray, by_coefficients: FloatArray
     ) -> FloatArray:
         """Return the gradient by `theta` from those by `delta'`, by control positions and by coefficients."""
-        by_moves = bound_transposed(state.positions.controls, by_controls)
-        by_moves -= by_moves.mean(axis=0)
+        centred = by_controls - self._shares[:, None] * by_controls.sum(axis=0)
+        by_moves = bound_transposed(bound(self.split(theta)[1]), centred)
         return np.concatenate(
             [
                 self._white_turns.pull(by_turns),

@@ -101,7 +101,7 @@ class HandObjective:
         cost += 0.5 * motion.reach_strength * np.vdot(controls, controls)
         by_controls = _transposed(by_curves) + motion.reach_strength * controls
         by_s = self._distance_strength * s
-        return float(cost), motion.pull(state, _transposed(by_bends), by_controls, by_s)
+        return float(cost), motion.pull(theta, _transposed(by_bends), by_controls, by_s)
 
 
 def _transposed(bends: FloatArray) -> FloatArray:
