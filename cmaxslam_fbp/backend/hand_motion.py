@@ -58,7 +58,7 @@ class Priors:
     reach: float = 0.1
     rest_rad: float = 5e-4
     distances: float = 0.3
-    weight: float = 1.0
+    weight: float = 10.0
 
 
 class Whitening:

@@ -32,7 +32,7 @@ class SceneDistances:
         self.degree, self._counts = degree, counts
         self.seen = np.flatnonzero(counts)
         weights = counts[self.seen] / counts.sum()
-        basis = _harmonics(degree, _directions(TABLE)[self.seen])
+        basis = _harmonics(degree, directions(TABLE)[self.seen])
         self._means = weights @ basis
         basis = basis - self._means
         values, vectors = np.linalg.eigh((basis * weights[:, None]).T @ basis)
@@ -59,7 +59,7 @@ class SceneDistances:
 
     def everywhere(self, coefficients: FloatArray) -> FloatArray:
         """Return the inverse distances (rows, columns) of the whole table, also where the harmonics only continue."""
-        basis = _harmonics(self.degree, _directions(TABLE)) - self._means
+        basis = _harmonics(self.degree, directions(TABLE)) - self._means
         log_rho = _LIMIT * np.tanh(basis @ (self._mixing @ coefficients) / _LIMIT)
         return np.exp(log_rho).reshape(TABLE.height, TABLE.width)
 
@@ -75,7 +75,8 @@ def as_single(table: FloatArray) -> SingleArray:
     return table.astype(np.float32)
 
 
-def _directions(table: Equirectangular) -> FloatArray:
+def directions(table: Equirectangular) -> FloatArray:
+    """Return the direction (cells, 3) of every cell of a table."""
     rows, columns = np.mgrid[: table.height, : table.width]
     return table.unproject(np.stack([columns, rows], axis=-1)).reshape(-1, 3)
 

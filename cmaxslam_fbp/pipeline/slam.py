@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.backend.backend import Backend
+from cmaxslam_fbp.backend.hand_refinement import HandHeld, HandRefinement
 from cmaxslam_fbp.backend.tracking import Tracking, WindowReport
 from cmaxslam_fbp.backend.window import Window, cut_into_windows
 from cmaxslam_fbp.choices import MODELS
@@ -24,6 +25,8 @@ from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.feed import Feed
 from cmaxslam_fbp.pipeline.gaps import RunClock
 from cmaxslam_fbp.pipeline.result import SlamResult, Timing
+
+_FEWEST_PASSAGES = 2000  # of which translation and distances can be told at all
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,8 @@ class Slam:
         start_s, duration_s : float, optional
             Range in seconds from the first event.
         refine : bool
-            After the first pass, adjust all windows against the whole map, until they do not move any more.
+            After the first pass, adjust all windows against the whole map, until they do not move any more. With
+            `backend.translation` everything is adjusted at once, with or without this.
         on_step : callable, optional
             Called with a `Step` after each window.
         """
@@ -114,7 +118,9 @@ class Slam:
         interrupted = False
         try:
             run.first_pass()
-            if refine:
+            if self.config.backend.translation != "none":
+                run.refine_hand_held()
+            elif refine:
                 run.refine()
         except KeyboardInterrupt:
             if not run.has_result:
@@ -142,6 +148,8 @@ class _Run:
         self._start_ns = self._end_ns = 0  # on the clock of the run
         self._began = time.perf_counter()
         self._refining_since: float | None = None
+        self._hand_held: HandHeld | None = None
+        self._hand_held_problem: str | None = None
 
     def first_pass(self) -> None:
         """Follow the camera through the recording, frontend and backend side by side."""
@@ -165,6 +173,31 @@ class _Run:
         self._refining_since = time.perf_counter()
         for stage, window in self._backend.refine(self._windows_again):
             self._tell(stage, window)
+
+    def refine_hand_held(self) -> None:
+        """Adjust rotation, translation and the scene's distances to all events at once."""
+        self._refining_since = time.perf_counter()
+        state, backend = self._backend.state, self._config.backend
+        parts, window = [Events.empty()], None
+        for window in self._windows_again():
+            if state.tracking(window) is Tracking.ADJUSTED:
+                parts.append(window.leaving)
+        passages = Events.concatenate(parts)
+        if window is None or len(passages) < _FEWEST_PASSAGES:
+            self._hand_held_problem = "too few events were tracked for --hand-held: the result is a rotation alone"
+            return
+        passages = passages.between(state.require_spline().start_ns, state.require_spline().end_ns)
+        model = backend.translation
+        refinement = HandRefinement(
+            self._recording.require_camera(), passages, state.require_spline(), "scene" if model == "none" else model
+        )
+        for stage in refinement.run():
+            self._tell(stage, window)
+        found = refinement.result()
+        state.map = state.map.emptied()
+        state.map.image += refinement.panorama(found, backend.panorama_size)
+        state.spline, self._hand_held = found.rotations, found
+        self._tell("last map", window)
 
     def _windows_again(self) -> Iterator[Window]:
         """Start a new pass over the windows."""
@@ -212,7 +245,9 @@ class _Run:
         if state.spline is None or feed is None:
             raise RecordingError(f"{self._recording.path} has no events to process")
         now = time.perf_counter()
-        stretches = self._clock.stretches(state.spline, self._start_ns, min(self._end_ns, state.spline.end_ns))
+        end_ns = min(self._end_ns, state.spline.end_ns)
+        path = None if self._hand_held is None else self._hand_held.positions
+        stretches = self._clock.stretches(state.spline, self._start_ns, end_ns, path)
         velocities, windows = feed.velocities.rows(), list(state.reports.values())
         if len(stretches) > 1:
             velocities = velocities.copy()
@@ -231,6 +266,8 @@ class _Run:
                 0.0 if self._refining_since is None else now - self._refining_since,
             ),
             refinements=list(self._backend.refinement.turns_deg),
+            hand_held=self._hand_held,
+            scene_distance_m=self._config.backend.scene_distance_m,
         )
         result.warnings.extend(self._warnings(result))
         return result
@@ -241,6 +278,8 @@ class _Run:
 
     def _warnings(self, result: SlamResult) -> list[str]:
         lines = [*self._stream.defects.describe(), *self._reference_faults]
+        if self._hand_held_problem is not None:
+            lines.append(self._hand_held_problem)
         if result.gaps_ns:
             longest_s = max(end - start for start, end in result.gaps_ns) / NS_PER_S
             lines.append(
