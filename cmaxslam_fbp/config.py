@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from cmaxslam_fbp import choices
 from cmaxslam_fbp.errors import ChoiceError, ConfigError
+from cmaxslam_fbp.plain_yaml import load_yaml
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class RecordingConfig(Section):
 
     events_topic: str | None = None
     """Topic of the events, where a bag has several."""
+    events_dataset: str | None = None
+    """Data set of the events, where an HDF5 file has several: its name, or the end of it, as in left."""
     poses_topic: str | None = None
     """Topic of the reference poses, where a bag has several."""
     imu_topic: str | None = None
@@ -70,8 +73,8 @@ class EventsConfig(Section):
 
     subsample: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     """Keep every n-th event of the stream."""
-    hot_pixel_factor: Annotated[float | None, Field(gt=1, le=1e6)] = None
-    """Drop pixels that fire this many times as often as any neighbour (5 is a good value); null keeps all."""
+    hot_pixel_factor: Annotated[float | None, Field(gt=1, le=1e6)] = 5.0
+    """Drop pixels, alone or few together, that fire this many times as often as all around them; null keeps all."""
 
 
 class FrontendConfig(Section):
@@ -174,6 +177,8 @@ class BackendConfig(Section):
     """Tracking counts as lost where the match of window and map falls below this part of its usual value."""
     lost_step_deg: Annotated[float, Field(ge=1e-3, le=180)] = 15.0
     """Tracking counts as lost where a window turns by more against the frontend's prediction."""
+    relocalisation: bool = True
+    """Look for lost windows in the whole map."""
     max_refinements: Annotated[int, Field(ge=1, le=1000)] = 4
     """Passes over the whole recording with --refine, at most."""
     translation: Literal["none", "sphere", "scene"] = "none"
@@ -191,6 +196,8 @@ class BackendConfig(Section):
         for name, length_s in (("window_s", self.window_s), ("stride_s", self.stride_s)):
             if abs(length_s / self.knot_s - round(length_s / self.knot_s)) > 1e-6 or length_s < self.knot_s:
                 raise ValueError(f"{name} must be a multiple of knot_s, {self.knot_s} s")
+        if self.window_s < 1.999 * self.knot_s:  # of a single segment nothing is free where both its ends are held
+            raise ValueError(f"window_s must be at least twice knot_s, {self.knot_s} s")
         if self.stride_s > self.window_s:
             raise ValueError("stride_s must not be larger than window_s")
         if self.window_s > _MOST_KNOTS * self.knot_s:
@@ -239,7 +246,7 @@ def load_config(
         key, equals, text = assignment.partition("=")
         if not equals or not key.strip():
             raise ConfigError(f"--set {assignment!r} is not of the form section.key=value")
-        _assign(values, key.strip(), _parse_yaml(text, f"--set {assignment}"))
+        _assign(values, key.strip(), load_yaml(text, f"--set {assignment}", ConfigError))
     for key, value in (flags or {}).items():
         if value is not None:
             _assign(values, key, value)
@@ -297,27 +304,12 @@ def _read(name: str) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the configuration {path} cannot be read: {error}") from None
-    document = _parse_yaml(text, str(path))
+    document = load_yaml(text, str(path), ConfigError)
     if document is None:
         return {}
     if not isinstance(document, dict):
         raise ConfigError(f"{path} is not a configuration: expected sections with keys")
     return document
-
-
-def _parse_yaml(text: str, source: str) -> Any:
-    import yaml
-
-    try:
-        # A few lines of aliases can stand for more values than any memory holds.
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
-            raise ConfigError(f"{source} has an alias (*name); write the value out instead")
-        return yaml.safe_load(text)
-    except RecursionError:
-        raise ConfigError(f"{source} is nested too deeply for a configuration") from None
-    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError) as error:
-        # What YAML takes for a date, a number or a tag, Python may not: its own errors come through.
-        raise ConfigError(f"{source} is not valid YAML: {' '.join(str(error).split())}") from None
 
 
 def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:

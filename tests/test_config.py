@@ -1,3 +1,5 @@
+import time
+
 import pytest
 import yaml
 from hypothesis import given
@@ -147,6 +149,7 @@ def test_the_dump_names_a_choice_that_a_program_has_added():
         ("backend.still_rate_ev_s=1e+10", "10000000"),
         ("backend.window_s=1e+6", "60"),
         ("backend.window_s=50", "256 times knot_s"),
+        ("backend={window_s: 0.1, stride_s: 0.1, knot_s: 0.1}", "twice knot_s"),
         ("backend.knot_s=1e-6", "0.001"),
         ("backend.knot_s=1e-10", "0.001"),
         ("backend.window_s=1e-10", "0.001"),
@@ -245,6 +248,15 @@ def test_a_file_that_is_no_configuration_is_one_line(tmp_path, text):
         load_config([str(tmp_path / "mine.yaml")])
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300
+
+
+def test_depth_takes_no_time(tmp_path):
+    """Up to a megabyte of it: the time does not grow with what comes after the depth that is too much."""
+    (tmp_path / "mine.yaml").write_text("[" * 1_000_000)
+    began = time.process_time()
+    with pytest.raises(ConfigError, match="too deeply"):
+        load_config([str(tmp_path / "mine.yaml")])
+    assert time.process_time() - began < 10
 
 
 def test_bytes_that_are_no_text_and_files_that_are_too_large_are_refused(tmp_path):

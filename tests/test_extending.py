@@ -9,7 +9,7 @@ import pytest
 
 from cmaxslam_fbp import Slam, load_config, open_recording
 from cmaxslam_fbp.choices import FORMATS, MODELS, RECONSTRUCTIONS, SCORES
-from cmaxslam_fbp.events.filters import filter_events
+from cmaxslam_fbp.events.filters import EventFilter
 from cmaxslam_fbp.fbp import Binning
 from cmaxslam_fbp.frontend import VelocityEstimator
 from cmaxslam_fbp.pipeline.output import OUTPUTS
@@ -64,7 +64,7 @@ def test_a_motion_model_from_outside_has_its_own_number_of_parameters(table, com
         pytest.importorskip("torch")
     recording = open_recording(table)
     config = load_config([], ["frontend.model=roll", f"frontend.compute={compute}", "frontend.reconstruction=cosine"])
-    chunks = filter_events(recording.chunks(0.0, 0.1), config.events, recording.sensor_size)
+    chunks = EventFilter(config.events, recording.sensor_size).run(recording.chunks(0.0, 0.1))
     estimates = list(VelocityEstimator(recording.require_camera(), config.frontend).run(chunks))
     assert {estimate.velocity.shape for estimate in estimates} == {(1,)}
     assert {estimate.covariance.shape for estimate in estimates} == {(1, 1)}

@@ -16,7 +16,12 @@ from cmaxslam_fbp.io.trajectory_files import write_trajectory
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 COMMANDS = [line.partition("#")[0].strip() for line in README.splitlines() if line.startswith("cmaxslam-fbp ")]
-SHORTER = {"run": ["--duration", "0.4"], "simulate": ["--duration", "0.1"], "velocity": ["--duration", "0.3"]}
+SHORTER = {
+    "run": ["--duration", "0.4"],
+    "simulate": ["--duration", "0.1"],
+    "velocity": ["--duration", "0.3"],
+    "evaluate": ["--align-at", "0.1"],
+}
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ TARGETS = (
 )
 
 
-class Events:
+class Points:
     """Uniform points over the whole grid, and tangents and cotangents to differentiate with."""
 
     def __init__(self, count: int, dtype: str) -> None:
@@ -48,7 +48,7 @@ class Events:
         self.rows, self.columns, self.flat = rows, columns, rows * SHAPE[1] + columns
 
 
-def today(events: Events) -> Iterator[tuple[str, Callable[[], object]]]:
+def today(events: Points) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield what people use: NumPy's histogram, unbuffered addition, and a Torch expression."""
     ranges = [(-0.5, n - 0.5) for n in SHAPE]
     yield (
@@ -80,7 +80,7 @@ def today(events: Events) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "torch index_add_", index_add
 
 
-def numba_cases(events: Events, threads: int) -> Iterator[tuple[str, Callable[[], object]]]:
+def numba_cases(events: Points, threads: int) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield the compiled backend, writing to arrays that are already there."""
     frame, points_bar = np.empty_like(events.frame_bar), np.empty_like(events.points)
     name = "numba" if threads == 1 else f"numba, {threads} threads,"
@@ -97,7 +97,7 @@ def numba_cases(events: Events, threads: int) -> Iterator[tuple[str, Callable[[]
         )
 
 
-def torch_cases(events: Events, device: str, threads: int = 1) -> Iterator[tuple[str, Callable[[], object]]]:
+def torch_cases(events: Points, device: str, threads: int = 1) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield the tensor backend."""
     import torch
 
@@ -125,7 +125,7 @@ def torch_cases(events: Events, device: str, threads: int = 1) -> Iterator[tuple
         yield f"{label} vjp", timed(lambda b=b: b.vjp(points, None, frame_bar))  # type: ignore[misc]
 
 
-def all_cases(events: Events) -> Iterator[tuple[str, Callable[[], object]]]:
+def all_cases(events: Points) -> Iterator[tuple[str, Callable[[], object]]]:
     yield from today(events)
     yield from numba_cases(events, 1)
     yield from numba_cases(events, 2)
@@ -143,7 +143,7 @@ def all_cases(events: Events) -> Iterator[tuple[str, Callable[[], object]]]:
 
 def measure(count: int, dtype: str, seconds: float) -> dict[str, dict[str, float]]:
     """Return the time and the multiple of the calibration of every case, and print them as they come."""
-    events = Events(count, dtype)
+    events = Points(count, dtype)
 
     def bincount() -> object:
         return np.bincount(events.flat, minlength=SHAPE[0] * SHAPE[1])

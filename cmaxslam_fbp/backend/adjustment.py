@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cmaxslam_fbp.arrays import SingleArray
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend.control_turns import ControlTurns
+from cmaxslam_fbp.backend.orientation_covariance import orientation_covariance
 from cmaxslam_fbp.backend.panorama import PanoramaMap
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
 from cmaxslam_fbp.backend.region import Region, find_region
@@ -117,6 +118,16 @@ class Adjuster:
         start = np.zeros(turns.parameter_count)
         solution = self._solver.maximise(objective, start, unit=1 / self._projection.focal_px)
         return Adjusted(turns.spline_at(solution.parameters), solution, objective.window_image(solution.parameters))
+
+    def covariance(self, view: View, spline: RotationSpline, first_free: int, t_ns: int) -> FloatArray:
+        """Return the covariance (3, 3) in rad^2 of an adjusted trajectory at a time, in the body frame.
+
+        See `orientation_covariance`.
+        """
+        turns = ControlTurns(spline, first_free, self._prior)
+        contrast = self._contrast(view.region, self._config.blur_sigma_px, "numba")
+        objective = WindowObjective(turns, view, contrast)
+        return orientation_covariance(objective, spline, first_free, t_ns, self._projection.focal_px)
 
     def _contrast(self, region: Region, sigma_px: float, compute: str) -> RegionContrast:
         """Return binning, blur and score for regions of one shape; those of the last shapes are kept."""

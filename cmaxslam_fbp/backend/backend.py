@@ -9,10 +9,11 @@ from dataclasses import replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from cmaxslam_fbp.arrays import SingleArray
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend.adjustment import Adjusted, Adjuster
 from cmaxslam_fbp.backend.panorama import VISIT_NS, PanoramaMap
 from cmaxslam_fbp.backend.refinement import Refinement, Windows
+from cmaxslam_fbp.backend.relocalisation import Relocaliser, Trial
 from cmaxslam_fbp.backend.state import BackendState
 from cmaxslam_fbp.backend.tracking import Tracking, TrackingMonitor, WindowReport
 from cmaxslam_fbp.backend.window import Window
@@ -27,8 +28,8 @@ from cmaxslam_fbp.trajectory.spline import RotationSpline
 _BESIDE_RAD = np.radians(3.0)  # the distance at which nothing matches any more but by chance
 _STANDS_OUT, _CHANCE = 3.0, 0.03  # a match that stands out is so many times those, or at least this one
 _COARSE_SIGMAS_PX = (2.0, 4.0)  # blurs with which a window that does not match well is tried again
-_SILENCE_NS = 2_000_000_000  # after so long without enough events the camera may be anywhere: the map decides
-_SEARCH_SIGMAS_PX = (2.0, 4.0, 8.0)  # blurs with which it is looked for then
+_SILENCE_NS = 500_000_000  # after so long without enough events the camera may be anywhere
+_ASTRAY = 5  # after so many lost windows in a row the prediction says nothing: the map must tell
 
 
 class Backend:
@@ -52,8 +53,9 @@ class Backend:
         self.state = BackendState(PanoramaMap(config, camera))
         self.refinement = Refinement(config, self._adjuster, self.state)
         self._beginning: list[Window] | None = [] if config.bootstrap_s > 0 else None
+        self._relocaliser = Relocaliser(config, self._adjuster, self.state)
         self._last_seen_ns: int | None = None
-        self._is_searching = False
+        self._lost_in_a_row = 0
 
     @property
     def settled_ns(self) -> int | None:
@@ -70,18 +72,24 @@ class Backend:
         if window.is_still(self._config.still_rate_ev_s):
             report = _report(window, Tracking.STILL)
         else:
-            if self._last_seen_ns is not None and window.end_ns - self._last_seen_ns > _SILENCE_NS:
-                self._is_searching = True
-            self._last_seen_ns = window.end_ns
             start = self.state.part(window)
             view, known = self._look(window, start)
             adjusted, match = self._adjust(view, known, start)
+            tracking = Tracking.TRACKED
             if self._is_lost(window, view, known, start, adjusted, match):
-                report = _report(window, Tracking.LOST, adjusted, match)
-            else:
-                self._is_searching = False
+                tracking = Tracking.LOST
+                found = self._find_again(window, start, view, adjusted, match)
+                if found is not None:
+                    is_elsewhere = found.adjusted is not adjusted
+                    view, adjusted, match = found.view, found.adjusted, found.match
+                    tracking = Tracking.FOUND_AGAIN if is_elsewhere else Tracking.TRACKED
+            self._last_seen_ns = window.end_ns
+            self._lost_in_a_row = 0 if tracking.is_in_map else self._lost_in_a_row + 1
+            if tracking.is_in_map:
                 self._commit(window, view, adjusted, match)
-                report = _report(window, Tracking.ADJUSTED, adjusted, match)
+            report = _report(window, tracking, adjusted, match, self._monitor.least_match)
+            if tracking.is_in_map:
+                report = replace(report, covariance=self._covariance(window, view, adjusted.spline))
         self.state.reports[window.start_ns] = replace(report, seconds=time.perf_counter() - began)
         self._adjust_beginning(window)
         return self.state.reports[window.start_ns]
@@ -113,17 +121,14 @@ class Backend:
         return self._adjuster.view(warp, region, start, known, self.state.map), known
 
     def _adjust(self, view: View, known: SingleArray, start: RotationSpline) -> tuple[Adjusted, float | None]:
-        """Adjust a window; where it does not match well, and at the beginning, also from a start on a blurred map.
-
-        After a long silence all blurs are tried: the prediction, which is that nothing has moved, says little.
-        """
+        """Adjust a window; where it does not match well, and at the beginning, also from a start on a blurred map."""
         # The first window keeps its first control rotation, which fixes the world frame.
         first_free = 1 if start.start_ns == self.state.require_spline().start_ns else self.state.fixed
         adjusted = self._adjuster.adjust(view, start, first_free)
         match = self.state.map.match(view.region, adjusted.image, known)
         sigmas_px: tuple[float, ...] = () if self._beginning is None else _COARSE_SIGMAS_PX[:1]
-        if self._is_searching:
-            sigmas_px = _SEARCH_SIGMAS_PX
+        if self._lost_in_a_row:
+            sigmas_px = ()  # such a window is looked for in the whole map
         elif self._monitor.is_doubtful(match):
             sigmas_px = _COARSE_SIGMAS_PX
         for sigma_px in sigmas_px:
@@ -131,7 +136,7 @@ class Backend:
             other = self._adjuster.adjust(view, coarse.spline, first_free)
             if other.solution.score > adjusted.solution.score:
                 adjusted, match = other, self.state.map.match(view.region, other.image, known)
-            if not self._is_searching and not self._monitor.is_doubtful(match):
+            if not self._monitor.is_doubtful(match):
                 break
         return adjusted, match
 
@@ -146,12 +151,15 @@ class Backend:
     ) -> bool:
         """Judge a window: tell whether it has lost the map, or its turn against the prediction is not plausible."""
         turn = start.angle_to(adjusted.spline, window.next_ns)
-        if self._is_searching and match is not None:
-            turn = 0.0  # any turn is plausible; the match decides
+        if match is None and self._lost_in_a_row >= _ASTRAY:
+            return True
         if not self._monitor.is_lost(match, turn):
             return False
         if match is None or turn > np.radians(self._config.lost_step_deg):
             return True
+        is_silent = self._last_seen_ns is not None and window.end_ns - self._last_seen_ns > _SILENCE_NS
+        if self._lost_in_a_row or is_silent:
+            return True  # the search compares it with all other places, not only with those a few degrees beside
         # A motion in a new direction shows edges that the map does not have yet: a poor match, but at the right place,
         # where it is far better than a few degrees beside.
         axes = adjusted.spline.rotations_at((window.start_ns + window.end_ns) // 2).T[:2]
@@ -163,6 +171,19 @@ class Backend:
             beside.append(self.state.map.match(view.region, image, known) or 0.0)
         return match <= _STANDS_OUT * max(*beside, _CHANCE)
 
+    def _find_again(
+        self, window: Window, start: RotationSpline, view: View, adjusted: Adjusted, match: float | None
+    ) -> Trial | None:
+        """Look in the whole map for a window that is lost at the predicted place, unless it was in vain just now."""
+        least_match = self._monitor.least_match
+        if least_match is None or not self._config.relocalisation:
+            return None
+        if not self._relocaliser.is_time(self._lost_in_a_row):
+            return None
+        is_plausible = start.angle_to(adjusted.spline, window.next_ns) <= np.radians(self._config.lost_step_deg)
+        ordinary = Trial(view, adjusted, match) if match is not None and is_plausible else None
+        return self._relocaliser.find(window, start, ordinary, least_match)
+
     def _commit(self, window: Window, view: View, adjusted: Adjusted, match: float | None) -> None:
         """Take over the adjusted trajectory, and add the events that no later window holds to the map."""
         self._monitor.accept(match)
@@ -171,6 +192,10 @@ class Backend:
         if len(window.leaving):
             warp = self._adjuster.warp(window, window.leaving)
             self.state.map.add(view.region, self._adjuster.image(warp, adjusted.spline, view.region))
+
+    def _covariance(self, window: Window, view: View, spline: RotationSpline) -> FloatArray:
+        """Return the covariance (3, 3) of the orientation in the middle of a window."""
+        return self._adjuster.covariance(view, spline, self.state.fixed, (window.start_ns + window.end_ns) // 2)
 
     def _adjust_beginning(self, window: Window) -> None:
         """After some time, adjust the first windows once more, against the map that there is by then."""
@@ -193,9 +218,19 @@ class Backend:
 
 
 def _report(
-    window: Window, tracking: Tracking, adjusted: Adjusted | None = None, match: float | None = None
+    window: Window,
+    tracking: Tracking,
+    adjusted: Adjusted | None = None,
+    match: float | None = None,
+    least_match: float | None = None,
 ) -> WindowReport:
+    """Return what became of a window, with the reason in words."""
     report = WindowReport(window.start_ns, window.end_ns, len(window.events), tracking, match=match)
     if adjusted is None:
-        return report
-    return replace(report, score=adjusted.solution.score, evaluations=adjusted.solution.evaluations)
+        return replace(report, reason="too few events for a camera that moves")
+    words = "it lies where there is no map" if match is None else f"its match with the map is {match:.2f}"
+    if tracking is Tracking.LOST and least_match is not None:
+        reason = f"{words}; {least_match:.2f} is the least of a tracked window; it is nowhere else in the map"
+    else:
+        reason = f"a search over the whole map found it; {words}" if tracking is Tracking.FOUND_AGAIN else ""
+    return replace(report, score=adjusted.solution.score, evaluations=adjusted.solution.evaluations, reason=reason)

@@ -62,8 +62,10 @@ class ControlTurns:
         by_delta = np.einsum("kji,kj->ki", turns, by_control[self._free])
         return np.asarray(by_delta.reshape(-1) - self._prior @ delta, np.float64)
 
-    def hessian(self, spline: RotationSpline, t_ns: IntArray, by_time: FloatArray) -> FloatArray:
-        """Return `sum_n J_j(t_n)^T C_n J_k(t_n)` (3 M, 3 M) less the cost's, for curvatures `C_n` (T, 3, 3)."""
+    def hessian(
+        self, spline: RotationSpline, t_ns: IntArray, by_time: FloatArray, *, with_cost: bool = True
+    ) -> FloatArray:
+        """Return `sum_n J_j(t_n)^T C_n J_k(t_n)` (3 M, 3 M) for curvatures `C_n` (T, 3, 3), less the cost's or not."""
         first, jacobians = spline.jacobians_at(t_ns)
         blocks = np.zeros((len(spline), len(spline), 3, 3))
         for j in range(jacobians.shape[1]):
@@ -71,7 +73,8 @@ class ControlTurns:
                 part = np.einsum("tji,tjk,tkl->til", jacobians[:, j], by_time, jacobians[:, k])
                 np.add.at(blocks, (first + j, first + k), part)
         free = blocks[self._free, self._free]
-        return np.asarray(free.transpose(0, 2, 1, 3).reshape(self._prior.shape) - self._prior, np.float64)
+        whole = free.transpose(0, 2, 1, 3).reshape(self._prior.shape)
+        return np.asarray(whole - self._prior if with_cost else whole, np.float64)
 
 
 def _chain(count: int, is_fixed_before: bool, is_fixed_after: bool) -> FloatArray:

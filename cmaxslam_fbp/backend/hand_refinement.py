@@ -1,4 +1,4 @@
-"""Refinement of a hand-held recording: rotation, translation and the scene's distances, adjusted to all events at once."""
+"""Refinement of a hand-held recording: rotation, translation and distances, adjusted to all events at once."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ _MIN_EVENTS = 10.0  # of a control, where there are hardly any
 # Expected curvatures of the score, per event and square pixel: of a turn; of a move, which after its compensation shows
 # only towards the image's border; and of a relative change of the distances, which only the parallax shows.
 _TURN_SHARE, _MOVE_SHARE, _DISTANCE_SHARE = 1.0, 0.1, 0.001
+_CHANGE = 1e-9  # relative, of the score: the binning's noise is about as large
 _HOT, _FEWEST = 3, 20  # a hot pixel has so many times the passages of each neighbour, and so many more
 
 
@@ -149,12 +150,8 @@ class HandRefinement:
         distances = SceneDistances(stage.degree, counts)
         start = replace(state, coefficients=distances.fit(table))
         per_event = projection.focal_px**2
-        placed = PositionSpline(  # only for its weights
-            start.rotations.order,
-            start.rotations.start_ns,
-            start.rotations.step_ns,
-            np.zeros((len(start.rotations), 3)),
-        )
+        spline = start.rotations
+        placed = PositionSpline(spline.order, spline.start_ns, spline.step_ns, np.zeros((len(spline), 3)))
         curvatures = (
             per_event * _TURN_SHARE * self._events_of(placed),
             per_event * _MOVE_SHARE * self._events_of(start.positions),
@@ -163,13 +160,7 @@ class HandRefinement:
         inverse = distances.everywhere(start.coefficients).reshape(-1)[_cells(optical_axes(start.rotations))]
         motion = HandMotion(start, distances, inverse, self._priors, curvatures)
         objective = HandObjective(warp, motion, distances, projection, stage.blur_sigma_px, self._priors)
-        options = {
-            "maxiter": stage.iterations,
-            "maxfun": 2 * stage.iterations,
-            "maxcor": 20,
-            "ftol": 1e-9,
-            "gtol": 1e-9,
-        }
+        options = {"maxiter": stage.iterations, "maxfun": 2 * stage.iterations, "maxcor": 20, "ftol": _CHANGE}
         found = minimize(objective, np.zeros(motion.parameter_count), jac=True, method="L-BFGS-B", options=options)
         self._state, self._distances = motion.state(np.asarray(found.x, np.float64)), distances
         self.evaluations += objective.evaluations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,8 @@ class PanoramaMap:
         Event counts, `I_G`.
     visits : (height, width) int32
         How often each pixel was in the field of view when it was looked up.
+    planes : (4, 3) float64
+        Inward normals of the planes around the field of view, in the camera frame.
     """
 
     def __init__(self, config: BackendConfig, camera: Camera) -> None:
@@ -39,7 +42,7 @@ class PanoramaMap:
         pixels = np.stack([columns, rows], axis=-1).reshape(-1, 2)
         directions = Equirectangular(width, height).unproject(pixels)
         self._directions: SingleArray = np.ascontiguousarray(directions.T, np.float32)
-        self._planes = field_of_view_planes(camera)
+        self.planes = field_of_view_planes(camera)
 
     def weighted(self, known: SingleArray, window_image: SingleArray) -> SingleArray:
         """Return `alpha I_G` (rows, columns): the map on a region, as dense as the image of a window there.
@@ -57,11 +60,20 @@ class PanoramaMap:
         visits[visits < _FEWEST_VISITS] = 0
         return correlation(window_image, known, visits)
 
+    def blocks(self, factor: int) -> SingleArray:
+        """Return `sqrt(events per visit)` in blocks of `factor` x `factor` pixels; -1 where half is not well known."""
+        visits = np.minimum(self.visits, self._config.max_visits)
+        is_known = visits >= _FEWEST_VISITS
+        known, events, visited = (
+            _block_sums(values, factor) for values in (is_known, self.image * is_known, visits * is_known)
+        )
+        return np.where(2 * known >= factor**2, np.sqrt(events / np.maximum(visited, 1)), -1).astype(np.float32)
+
     def visit(self, rotations: FloatArray) -> None:
         """Count the pixels that the camera sees in each of the orientations `R_wc` (M, 3, 3)."""
         x, y, z = self._directions
         for R_wc in rotations:
-            kernels.count_visits(x, y, z, (self._planes @ R_wc.T).astype(np.float32), self.visits.reshape(-1))
+            kernels.count_visits(x, y, z, (self.planes @ R_wc.T).astype(np.float32), self.visits.reshape(-1))
 
     def add(self, region: Region, image: SingleArray) -> None:
         """Add an image of events, except at pixels that were in the field of view more than `max_visits` times."""
@@ -79,6 +91,12 @@ class PanoramaMap:
         other = copy(self)
         other.image, other.visits = np.zeros_like(self.image), np.zeros_like(self.visits)
         return other
+
+
+def _block_sums(image: npt.NDArray[Any], factor: int) -> FloatArray:
+    """Return the sums over blocks of `factor` x `factor` pixels; the last ones may be smaller."""
+    rows, columns = (np.arange(0, size, factor) for size in image.shape)
+    return np.add.reduceat(np.add.reduceat(image, rows, axis=0, dtype=np.float64), columns, axis=1)
 
 
 def event_density(image: SingleArray) -> float:

@@ -58,7 +58,7 @@ class Refinement:
         state = self._state
         rebuilt = state.map.emptied()
         for window in windows:
-            if state.tracking(window) is Tracking.ADJUSTED and len(window.leaving):
+            if state.tracking(window).is_in_map and len(window.leaving):
                 spline = state.part(window)
                 warp = self._adjuster.warp(window, window.leaving)
                 region = self._adjuster.region(warp, spline)
@@ -83,7 +83,7 @@ class Refinement:
         tracking = state.tracking(window)
         if tracking is Tracking.STILL:
             return 0.0
-        is_in_map = tracking is Tracking.ADJUSTED
+        is_in_map = tracking.is_in_map
         start, old = state.part(window), state.part(window, in_map)
         warp = adjuster.warp(window)
         region = adjuster.region(warp, start)
@@ -107,6 +107,6 @@ class Refinement:
         state.map.replace(region, adjuster.image(leaving, old, region) if is_in_map else 0.0, new)
         if not is_in_map:
             state.reports[window.start_ns] = replace(
-                state.reports[window.start_ns], tracking=Tracking.ADJUSTED, match=match
+                state.reports[window.start_ns], tracking=Tracking.TRACKED, match=match, reason=""
             )
         return turn

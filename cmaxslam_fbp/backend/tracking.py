@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import SingleArray
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend import panorama_kernels as kernels
 
 _REMEMBERED = 30  # windows whose match is the usual one
@@ -21,17 +21,37 @@ _MIN_OVERLAP = 0.3  # of the window's events: with fewer on the known map its ma
 class Tracking(str, Enum):
     """What became of a window."""
 
-    ADJUSTED = "adjusted"
+    TRACKED = "tracked"
     """It agrees with the map, and is in it."""
+    FOUND_AGAIN = "found again"
+    """After a loss or a time without events it was found by a search over the whole map, and is in it."""
     STILL = "still"
     """Too few events: the frontend's motion stands, and the map is left alone."""
     LOST = "lost"
     """It does not match the map: the frontend's motion stands, and the map is left alone."""
+    NOT_A_ROTATION = "not a rotation"
+    """It agrees with the map, and is in it, but no rotation explains how the image moves."""
+
+    @property
+    def is_in_map(self) -> bool:
+        """Whether the window's events are in the map."""
+        return self in (Tracking.TRACKED, Tracking.FOUND_AGAIN, Tracking.NOT_A_ROTATION)
 
 
 @dataclass(frozen=True)
 class WindowReport:
-    """Figures of one window; `match` is the correlation of its image with the map before it (None: no map there)."""
+    """Figures of one window.
+
+    Attributes
+    ----------
+    start_ns, end_ns, events : the window
+    tracking : what became of it
+    score, match : its contrast, and the correlation of its image with the map before it (None: no map there)
+    evaluations, seconds : what it took
+    reason : why it is not simply tracked, in words
+    covariance : (3, 3) in rad^2 of the orientation in the middle of the window, for turns in the body frame; None where
+        it is not in the map
+    """
 
     start_ns: int
     end_ns: int
@@ -41,6 +61,8 @@ class WindowReport:
     match: float | None = None
     evaluations: int = 0
     seconds: float = 0.0
+    reason: str = ""
+    covariance: FloatArray | None = field(default=None, compare=False, repr=False)
 
 
 def correlation(window: SingleArray, known: SingleArray, visits: npt.NDArray[np.int32]) -> float | None:
@@ -73,13 +95,19 @@ class TrackingMonitor:
         self._lost_step_rad = lost_step_rad
         self._usual: deque[float] = deque(maxlen=_REMEMBERED)
 
+    @property
+    def least_match(self) -> float | None:
+        """The least match of a window that is not lost; None before anything is usual."""
+        if len(self._usual) < _FEWEST:
+            return None
+        return self._lost_correlation * float(np.median(self._usual))
+
     def is_lost(self, match: float | None, step_rad: float) -> bool:
         """Tell whether a window with this match, and this turn against its prediction, has lost the map."""
-        if len(self._usual) < _FEWEST:
+        least = self.least_match
+        if least is None:
             return False
-        if step_rad > self._lost_step_rad:
-            return True
-        return match is not None and match < self._lost_correlation * float(np.median(self._usual))
+        return step_rad > self._lost_step_rad or (match is not None and match < least)
 
     def is_doubtful(self, match: float | None) -> bool:
         """Tell whether a match is so much below the usual one that the window may fit better elsewhere."""

@@ -111,6 +111,20 @@ class WindowObjective:
         by_edge = self._warp.pullback_curvature(rotations, self._products, self._points_bar)
         return self._turns.hessian(spline, self._warp.edges_ns, by_edge)
 
+    def gradient_scatter(self, delta: FloatArray) -> FloatArray:
+        """Return `sum_i g_i g_i^T` (3 M, 3 M) with the part `g_i` that each event has in the gradient for left turns.
+
+        This is the covariance of the gradient if the events came independently of each other.
+        """
+        spline = self._turns.spline_at(delta)
+        rotations = self._warp.rotations(spline)
+        self._render(rotations)
+        self._binning.vjp(self._points, None, self._adjoint_frame(), out=(self._points_bar, None))
+        np.multiply(self._points_bar, self._points_bar[:, :1], out=self._products)
+        np.multiply(self._points_bar, self._points_bar[:, 1:], out=self._direction)
+        by_edge = self._warp.pullback_curvature(rotations, self._products, self._direction)
+        return self._turns.hessian(spline, self._warp.edges_ns, by_edge, with_cost=False)
+
     def _render(self, rotations: SingleArray) -> None:
         """Write the blurred image of window and map."""
         self._warp.points(rotations, self._region, self._points)

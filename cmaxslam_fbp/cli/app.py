@@ -12,6 +12,7 @@ from cmaxslam_fbp.cli.config import config_app
 from cmaxslam_fbp.cli.convert import convert
 from cmaxslam_fbp.cli.doctor import doctor
 from cmaxslam_fbp.cli.evaluate import evaluate
+from cmaxslam_fbp.cli.formats import formats
 from cmaxslam_fbp.cli.info import info
 from cmaxslam_fbp.cli.options import FormatsCommand
 from cmaxslam_fbp.cli.report import report
@@ -25,7 +26,6 @@ app = typer.Typer(
     name="cmaxslam-fbp",
     help="Rotational event-camera SLAM by contrast maximisation with functional backpropagation.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -57,5 +57,6 @@ app.command()(report)
 app.command()(view)
 app.command()(compare)
 app.command()(reproduce)
+app.command()(formats)
 app.command()(doctor)
 app.add_typer(config_app, name="config")

@@ -13,6 +13,7 @@ from cmaxslam_fbp.cli.options import (
     CalibrationScale,
     ConfigNames,
     Duration,
+    EventsDataset,
     EventsTopic,
     PosesTopic,
     Quiet,
@@ -42,6 +43,7 @@ def convert(
     config: ConfigNames = None,
     assignments: Assignments = None,
     events_topic: EventsTopic = None,
+    events_dataset: EventsDataset = None,
     poses_topic: PosesTopic = None,
     calibration: Calibration = None,
     calibration_scale: CalibrationScale = None,
@@ -58,6 +60,7 @@ def convert(
 
     flags = {
         "events_topic": events_topic,
+        "events_dataset": events_dataset,
         "poses_topic": poses_topic,
         "calibration": calibration,
         "calibration_scale": calibration_scale,

@@ -14,6 +14,7 @@ from cmaxslam_fbp.cli.options import (
     CalibrationScale,
     ConfigNames,
     Duration,
+    EventsDataset,
     EventsTopic,
     Json,
     PosesTopic,
@@ -33,6 +34,7 @@ def info(
     config: ConfigNames = None,
     assignments: Assignments = None,
     events_topic: EventsTopic = None,
+    events_dataset: EventsDataset = None,
     poses_topic: PosesTopic = None,
     calibration: Calibration = None,
     calibration_scale: CalibrationScale = None,
@@ -48,6 +50,7 @@ def info(
 
     flags = {
         "events_topic": events_topic,
+        "events_dataset": events_dataset,
         "poses_topic": poses_topic,
         "calibration": calibration,
         "calibration_scale": calibration_scale,

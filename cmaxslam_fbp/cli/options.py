@@ -31,6 +31,10 @@ Assignments = Annotated[
 EventsTopic = Annotated[
     str | None, typer.Option(help="Topic of the events, where a bag has several.", rich_help_panel=_INPUT)
 ]
+EventsDataset = Annotated[
+    str | None,
+    typer.Option(help="Data set of the events, where an HDF5 file has several, e.g. left.", rich_help_panel=_INPUT),
+]
 PosesTopic = Annotated[
     str | None, typer.Option(help="Topic of the reference poses, where a bag has several.", rich_help_panel=_INPUT)
 ]
@@ -97,6 +101,16 @@ def choice_option(names: Sequence[str], words: str, panel: str, *flags: str) -> 
     return typer.Option(*flags, parser=parse, metavar=f"[{'|'.join(names)}]", help=words, rich_help_panel=panel)
 
 
+OutputStyle = Annotated[
+    str,
+    choice_option(
+        ("tum", "kitti", "euroc"),
+        "Format of the trajectory: a file of this one is written beside the TUM file.",
+        "Output",
+        "--output-format",
+    ),
+]
+
 # The flag is --backend, the key of the configuration is `compute`.
 Compute = Annotated[
     str | None, choice_option(("numba", "torch"), "Compiled loops on the CPU, or tensors.", "Torch", "--backend")
@@ -127,6 +141,7 @@ SensorSizeText = Annotated[
 def recording_flags(
     *,
     events_topic: str | None = None,
+    events_dataset: str | None = None,
     poses_topic: str | None = None,
     calibration: Path | None = None,
     calibration_scale: float | None = None,
@@ -135,6 +150,7 @@ def recording_flags(
     """Return the flags about a recording by the configuration keys that they set."""
     return {
         "recording.events_topic": events_topic,
+        "recording.events_dataset": events_dataset,
         "recording.poses_topic": poses_topic,
         "recording.calibration": calibration,
         "recording.calibration_scale": calibration_scale,

@@ -18,7 +18,9 @@ from cmaxslam_fbp.cli.options import (
     ConfigNames,
     Device,
     Duration,
+    EventsDataset,
     EventsTopic,
+    OutputStyle,
     PosesTopic,
     Quiet,
     RecordingPath,
@@ -61,7 +63,9 @@ def run(
     video: Annotated[
         Path | None, typer.Option("--video", metavar="FILE.mp4", help="Write a video of the map as it grows.")
     ] = None,
+    output_style: OutputStyle = "tum",
     events_topic: EventsTopic = None,
+    events_dataset: EventsDataset = None,
     poses_topic: PosesTopic = None,
     calibration: Calibration = None,
     calibration_scale: CalibrationScale = None,
@@ -80,6 +84,7 @@ def run(
     from cmaxslam_fbp.cli.progress import slam_progress
     from cmaxslam_fbp.config import load_config
     from cmaxslam_fbp.io.run_folder import default_run_folder, run_folder
+    from cmaxslam_fbp.io.trajectory_styles import STYLES, write_style
     from cmaxslam_fbp.pipeline import Slam
     from cmaxslam_fbp.pipeline.output import OUTPUTS
     from cmaxslam_fbp.pipeline.saving import RunSaver
@@ -89,6 +94,7 @@ def run(
 
     flags = recording_flags(
         events_topic=events_topic,
+        events_dataset=events_dataset,
         poses_topic=poses_topic,
         calibration=calibration,
         calibration_scale=calibration_scale,
@@ -106,6 +112,7 @@ def run(
     files = set(OUTPUTS)
     if video is not None and video.parent.resolve() == place.resolve():
         files.add(video.name)
+    files |= {name for name, _ in STYLES.values()}
     with run_folder(place, overwrite=overwrite, files=files) as folder, Interruption() as interruption:
         saver = RunSaver(folder, resolved, recording, ["cmaxslam-fbp", *sys.argv[1:]])
         ending: BaseException | None = None
@@ -128,6 +135,7 @@ def run(
         if ending is not None:
             _break_off(saver, ending, interruption.cause)
         problems = saver.finish(result, interruption.cause)
+        write_style(folder, output_style, result.trajectory(), overwrite=True)
     for warning in [*result.warnings, *problems]:
         typer.echo(f"warning: {warning}", err=True)
     if not quiet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,6 +31,14 @@ class RoomName(str, Enum):
     clutter = "clutter"
 
 
+class SensorName(str, Enum):
+    """Sensor presets."""
+
+    ideal = "ideal"
+    davis = "davis"
+    dvxplorer = "dvxplorer"
+
+
 class MotionName(str, Enum):
     """What the camera does: turn inside a panorama, or translate in front of a plane."""
 
@@ -40,7 +49,7 @@ class MotionName(str, Enum):
 def simulate(
     out: RecordingOut,
     scene: Annotated[
-        str, typer.Option(help="shapes, boxes, poster, or an image (equirectangular for a rotation).")
+        str, typer.Option(help="shapes, boxes, poster, stars, or an image (equirectangular for a rotation).")
     ] = "boxes",
     camera: Annotated[CameraName, typer.Option(help="Sensor and lens.")] = CameraName.davis240c,
     duration: Annotated[float | None, seconds_option("Length of the recording.")] = None,
@@ -93,6 +102,13 @@ def simulate(
             rich_help_panel=_MOTION,
         ),
     ] = None,
+    sensor: Annotated[
+        SensorName,
+        typer.Option(
+            help="Pixels and read-out: ideal, or with the lag, noise, leak and jitter of a real one.",
+            rich_help_panel=_SENSOR,
+        ),
+    ] = SensorName.ideal,
     contrast: Annotated[
         float | None, typer.Option(help="Mean threshold, in log intensity.", rich_help_panel=_SENSOR)
     ] = None,
@@ -104,6 +120,18 @@ def simulate(
         float | None, typer.Option(metavar="HZ", help="Background events per pixel.", rich_help_panel=_SENSOR)
     ] = None,
     hot_pixels: Annotated[int | None, typer.Option(help="Number of hot pixels.", rich_help_panel=_SENSOR)] = None,
+    hot_rate: Annotated[
+        float | None, typer.Option(metavar="HZ", help="Events of each hot pixel.", rich_help_panel=_SENSOR)
+    ] = None,
+    flicker: Annotated[
+        float | None,
+        typer.Option(metavar="HZ", help="A light that flickers on a quarter of the image.", rich_help_panel=_SENSOR),
+    ] = None,
+    cover: Annotated[float | None, seconds_option("When the lens is covered for a second.", panel=_SENSOR)] = None,
+    cover_turn: Annotated[
+        float | None,
+        typer.Option(metavar="DEG", help="How far the camera turns meanwhile, to the right.", rich_help_panel=_SENSOR),
+    ] = None,
     compression: BagCompression = Compression.none,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -116,17 +144,22 @@ def simulate(
     from cmaxslam_fbp.geometry import camera as cameras
     from cmaxslam_fbp.io.writing import write_recording
     from cmaxslam_fbp.simulation import (
+        SENSORS,
+        CoverSettings,
+        FlickerSettings,
         ForegroundSettings,
         PlanarSettings,
         PlanarSimulation,
         RoomSettings,
         RoomSimulation,
-        SensorSettings,
         Simulation,
         SimulationSettings,
     )
 
-    sensor = SensorSettings(
+    if cover_turn is not None and cover is None:
+        raise SimulationError("--cover-turn needs the time at which the lens is covered; give --cover too")
+    pixels = replace(
+        SENSORS[sensor.value],
         **_given(
             contrast_on=contrast,
             contrast_off=contrast,
@@ -134,13 +167,16 @@ def simulate(
             refractory_s=refractory,
             noise_rate_hz=noise_rate,
             hot_pixels=hot_pixels,
-        )
+            hot_pixel_rate_hz=hot_rate,
+        ),
     )
     common: dict[str, Any] = {
         "scene": scene,
         "camera": getattr(cameras, camera.value)(),
-        "sensor": sensor,
+        "sensor": pixels,
         "foreground": ForegroundSettings() if foreground else None,
+        "flicker": None if flicker is None else FlickerSettings(rate_hz=flicker),
+        "cover": None if cover is None else CoverSettings(**_given(start_s=cover, turn_deg=cover_turn)),
         **_given(duration_s=duration, seed=seed),
     }
     simulation: Simulation | PlanarSimulation | RoomSimulation

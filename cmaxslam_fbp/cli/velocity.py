@@ -19,6 +19,7 @@ from cmaxslam_fbp.cli.options import (
     ConfigNames,
     Device,
     Duration,
+    EventsDataset,
     EventsTopic,
     Json,
     PosesTopic,
@@ -61,6 +62,7 @@ def velocity(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing velocity.csv.")] = False,
     events_topic: EventsTopic = None,
+    events_dataset: EventsDataset = None,
     poses_topic: PosesTopic = None,
     calibration: Calibration = None,
     calibration_scale: CalibrationScale = None,
@@ -74,12 +76,13 @@ def velocity(
     from cmaxslam_fbp.cli.progress import event_progress
     from cmaxslam_fbp.config import load_config
     from cmaxslam_fbp.errors import OutputError
-    from cmaxslam_fbp.events.filters import filter_events
+    from cmaxslam_fbp.events.filters import EventFilter
     from cmaxslam_fbp.frontend import VelocityEstimator
     from cmaxslam_fbp.io.velocity_file import write_velocities
 
     flags = recording_flags(
         events_topic=events_topic,
+        events_dataset=events_dataset,
         poses_topic=poses_topic,
         calibration=calibration,
         calibration_scale=calibration_scale,
@@ -100,7 +103,8 @@ def velocity(
     table = (out or Path(f"velocity_{path.resolve().name.split('.')[0]}")) / "velocity.csv"
     if table.exists() and not overwrite:
         raise OutputError(f"{table} exists already; choose another folder with --out, or give --overwrite")
-    estimator = VelocityEstimator(recording.require_camera(), settings.frontend)
+    camera = recording.require_camera()
+    estimator = VelocityEstimator(camera, settings.frontend)
     stream = recording.chunks(start, duration)
     estimates: list[VelocityEstimate] = []
     interrupted = False
@@ -112,7 +116,8 @@ def velocity(
                 yield events
 
         try:
-            for estimate in estimator.run(filter_events(watched(), settings.events, recording.sensor_size)):
+            events_filter = EventFilter(settings.events, recording.sensor_size, camera.seen_pixels())
+            for estimate in estimator.run(events_filter.run(watched(), stream.defects)):
                 estimates.append(estimate)
         except KeyboardInterrupt:
             interrupted = True

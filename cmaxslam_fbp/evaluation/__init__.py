@@ -1,7 +1,16 @@
 """Alignment and errors of trajectories."""
 
+from cmaxslam_fbp.evaluation.cmax_slam_metric import event_area
 from cmaxslam_fbp.evaluation.evaluate import Evaluation, evaluate
 from cmaxslam_fbp.evaluation.rotation_errors import AngularVelocityErrors, angular_velocity_errors
-from cmaxslam_fbp.evaluation.table import evaluation_table
+from cmaxslam_fbp.evaluation.table import evaluation_table, published_table
 
-__all__ = ["AngularVelocityErrors", "Evaluation", "angular_velocity_errors", "evaluate", "evaluation_table"]
+__all__ = [
+    "AngularVelocityErrors",
+    "Evaluation",
+    "angular_velocity_errors",
+    "evaluate",
+    "evaluation_table",
+    "event_area",
+    "published_table",
+]

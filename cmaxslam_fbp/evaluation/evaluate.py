@@ -9,6 +9,7 @@ import numpy as np
 
 from cmaxslam_fbp.errors import TrajectoryError
 from cmaxslam_fbp.evaluation.alignment import align_best_fit, align_first_pose
+from cmaxslam_fbp.evaluation.cmax_slam_metric import ALIGN_AT_S, CmaxSlamErrors, cmax_slam_errors
 from cmaxslam_fbp.evaluation.rotation_errors import (
     absolute_errors_deg,
     angular_velocity_errors,
@@ -53,6 +54,8 @@ class Evaluation:
         RMS of the length of the difference of the body rates, and root of its mean square over times and axes.
     angular_velocity_reference : str
         What the body rates were compared with.
+    cmax_slam : CmaxSlamErrors or None
+        The figures as they are published, see `cmax_slam_metric`.
     """
 
     poses: int
@@ -77,6 +80,7 @@ class Evaluation:
     angular_velocity_rms_deg_s: float
     angular_velocity_rms_per_axis_deg_s: float
     angular_velocity_reference: Literal["ground truth", "gyroscope"]
+    cmax_slam: CmaxSlamErrors | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain numbers for JSON: no NaN, None where a figure does not exist."""
@@ -91,6 +95,7 @@ def evaluate(
     duration_s: float | None = None,
     origin_ns: int | None = None,
     reference_velocities: AngularVelocities | None = None,
+    align_at_s: float = ALIGN_AT_S,
 ) -> Evaluation:
     """Compare an estimate with the ground truth at the estimate's times, where the ground truth covers them.
 
@@ -106,6 +111,8 @@ def evaluate(
         recording gives the time of its first event.
     reference_velocities : AngularVelocities, optional
         A gyroscope in the camera's axes: the reference of the angular velocity instead of the ground truth's.
+    align_at_s : float
+        Where the published figures align the trajectories, in seconds after `start_s`.
     """
     origin_ns = estimate.start_ns if origin_ns is None else origin_ns
     first_ns, last_ns = _time_range(start_s, duration_s, origin_ns)
@@ -123,6 +130,7 @@ def evaluate(
     reference = ground_truth if reference_velocities is None else reference_velocities
     velocity = angular_velocity_errors(estimate, reference, cut.t_ns)
     step_s = float(np.median(np.diff(cut.t_ns))) / NS_PER_S
+    published_ns = origin_ns if start_s is None else first_ns
     truth_span_ns = min(ground_truth.end_ns, last_ns) - max(ground_truth.start_ns, first_ns)
     return Evaluation(
         poses=len(cut),
@@ -147,6 +155,7 @@ def evaluate(
         angular_velocity_rms_deg_s=velocity.rms_deg_s,
         angular_velocity_rms_per_axis_deg_s=velocity.rms_per_axis_deg_s,
         angular_velocity_reference="ground truth" if reference_velocities is None else "gyroscope",
+        cmax_slam=cmax_slam_errors(cut, ground_truth, published_ns, align_at_s),
     )
 
 

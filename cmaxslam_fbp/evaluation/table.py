@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from cmaxslam_fbp.evaluation.cmax_slam_metric import CmaxSlamErrors
 from cmaxslam_fbp.evaluation.evaluate import Evaluation
 
 if TYPE_CHECKING:
@@ -58,7 +59,24 @@ def _rows(evaluation: Evaluation) -> dict[str, str]:
         rows[f"relative over {dt} s: RMS [deg/s]"] = _figure(error) + mark
     rows["angular velocity: RMS [deg/s]"] = _figure(e.angular_velocity_rms_deg_s)
     rows["angular velocity: RMS per axis [deg/s]"] = _figure(e.angular_velocity_rms_per_axis_deg_s)
+    rows["as CMax-SLAM prints it: Abs [deg]"] = _figure(None if e.cmax_slam is None else e.cmax_slam.abs_deg)
+    rows["as CMax-SLAM prints it: Rel [deg/s]"] = _figure(None if e.cmax_slam is None else e.cmax_slam.rel_deg_s)
     return rows
+
+
+def published_table(errors: CmaxSlamErrors) -> Table:
+    """Return a table of the errors as CMax-SLAM prints them, with their floor and without the low pass."""
+    from rich.table import Table
+
+    caption = "floor: what a perfect estimate has, since the ground truth goes through a low pass of 50 ms"
+    title = f"aligned at {errors.align_at_s:g} s, {errors.duration_s:.1f} s compared"
+    table = Table("", title=title, caption=caption, caption_justify="left")
+    for name in ("as published", "floor", "without low pass"):
+        table.add_column(name, justify="right")
+    e = errors
+    table.add_row("Abs [deg]", *map(_figure, (e.abs_deg, e.abs_floor_deg, e.abs_unfiltered_deg)))
+    table.add_row("Rel [deg/s]", *map(_figure, (e.rel_deg_s, e.rel_floor_deg_s, e.rel_unfiltered_deg_s)))
+    return table
 
 
 def _figure(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Filters on a stream of events: drop the hot pixels, keep every n-th event."""
+"""Filters on a stream of events: drop what no lens sees and the hot pixels, keep every n-th event."""
 
 from __future__ import annotations
 
@@ -9,16 +9,42 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.config import EventsConfig
 from cmaxslam_fbp.events.events import Events
+from cmaxslam_fbp.events.hot_pixels import HotPixelFilter, HotPixels
+from cmaxslam_fbp.events.ordering import Defects
 from cmaxslam_fbp.events.sensor import SensorSize
 
-HOT_PIXEL_EVENTS = 1_000_000  # events at the start of the stream in which hot pixels are looked for
+
+class EventFilter:
+    """Yields the events of one stream that lens and configuration leave in it: without hot pixels, then every n-th.
+
+    `seen` (height, width) are the pixels on which the lens sees; events on others are dropped.
+    """
+
+    def __init__(self, config: EventsConfig, size: SensorSize, seen: npt.NDArray[np.bool_] | None = None) -> None:
+        factor = config.hot_pixel_factor
+        self._hot_pixels = None if factor is None else HotPixelFilter(size, factor)
+        self._step = config.subsample
+        self._seen = None if seen is None or seen.all() else seen
+
+    def run(self, chunks: Iterable[Events], defects: Defects | None = None) -> Iterator[Events]:
+        """Yield the events that are left; those that the lens does not see are counted in `defects`."""
+        if self._seen is not None:
+            chunks = keep_seen(chunks, self._seen, defects or Defects())
+        return subsample(chunks if self._hot_pixels is None else self._hot_pixels.run(chunks), self._step)
+
+    @property
+    def hot_pixels(self) -> HotPixels:
+        """The hot pixels that were dropped so far."""
+        return HotPixels([]) if self._hot_pixels is None else self._hot_pixels.found
 
 
-def filter_events(chunks: Iterable[Events], config: EventsConfig, size: SensorSize) -> Iterator[Events]:
-    """Yield the events of a stream that the configuration leaves in it: without hot pixels, then every n-th."""
-    if config.hot_pixel_factor is not None:
-        chunks = remove_hot_pixels(chunks, size, config.hot_pixel_factor)
-    return subsample(chunks, config.subsample)
+def keep_seen(chunks: Iterable[Events], seen: npt.NDArray[np.bool_], defects: Defects) -> Iterator[Events]:
+    """Drop the events on pixels on which the lens does not see, and count them."""
+    for events in chunks:
+        kept = events[seen[events.y, events.x]]
+        defects.beyond_lens += len(events) - len(kept)
+        if len(kept):
+            yield kept
 
 
 def subsample(chunks: Iterable[Events], step: int) -> Iterator[Events]:
@@ -31,37 +57,3 @@ def subsample(chunks: Iterable[Events], step: int) -> Iterator[Events]:
         phase = (phase - len(events)) % step
         if len(kept):
             yield kept
-
-
-def find_hot_pixels(events: Events, size: SensorSize, factor: float) -> npt.NDArray[np.bool_]:
-    """Return a mask (height, width) of the pixels that fire far more often than those around them.
-
-    A pixel is hot if its count exceeds `factor` times the largest count among its eight neighbours, and five standard
-    deviations of the count there: an edge that lingers excites neighbours too, a defect does not.
-    """
-    flat = events.y.astype(np.intp) * size.width + events.x
-    counts = np.bincount(flat, minlength=size.width * size.height).reshape(size.height, size.width).astype(np.float64)
-    padded = np.pad(counts, 1)
-    shifts = [(dy, dx) for dy in range(3) for dx in range(3) if (dy, dx) != (1, 1)]
-    around = np.max([padded[dy : dy + size.height, dx : dx + size.width] for dy, dx in shifts], axis=0)
-    return counts > np.maximum(factor * around, around + 5 * np.sqrt(around + 1))
-
-
-def remove_hot_pixels(chunks: Iterable[Events], size: SensorSize, factor: float) -> Iterator[Events]:
-    """Drop the events of hot pixels, which are found in the first million events of the stream."""
-    stream = iter(chunks)
-    head: list[Events] = []
-    count = 0
-    for events in stream:
-        head.append(events)
-        count += len(events)
-        if count >= HOT_PIXEL_EVENTS:
-            break
-    if not head:
-        return
-    hot = find_hot_pixels(Events.concatenate(head), size, factor)
-    for part in (head, stream):
-        for events in part:
-            kept = events[~hot[events.y, events.x]]
-            if len(kept):
-                yield kept

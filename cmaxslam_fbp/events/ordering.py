@@ -26,6 +26,7 @@ class Defects:
     reordered: int = 0
     outside_sensor: int = 0
     alone_at_start: int = 0
+    beyond_lens: int = 0
     notes: list[str] = field(default_factory=list)
 
     def describe(self) -> list[str]:
@@ -39,6 +40,8 @@ class Defects:
             lines.append(f"{self.reordered:,} events came out of order and were sorted by their stamps")
         if self.outside_sensor:
             lines.append(f"{self.outside_sensor:,} events lay outside the sensor and were dropped")
+        if self.beyond_lens:
+            lines.append(f"{self.beyond_lens:,} events lay beyond the field of the calibrated lens and were dropped")
         return lines
 
 

@@ -8,7 +8,8 @@ Call them from any `numba.njit` function; `locate`, then `gather` or `scatter` w
     gradient = gather(frame, index, plane, row, u, table, SUPPORT, DEGREE, 1)
 
 `plane` and `row` are the steps, in elements, of the two leading axes (`plane` is not used below three dimensions).
-`table` is the (degree + 1, lanes) array of `lane_table`: `Table.coefficients` with zero columns up to `lanes(support)`.
+`table` is the (degree + 1, lanes) array of `lane_table`: a `KernelTable`'s coefficients with zero columns up to
+`lanes(support)`.
 """
 
 # mypy: ignore-errors

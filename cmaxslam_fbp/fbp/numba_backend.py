@@ -21,7 +21,7 @@ from cmaxslam_fbp.fbp import loops_numba as loops
 from cmaxslam_fbp.fbp.arguments import Array, Frames, NumpyArguments
 from cmaxslam_fbp.fbp.bins_numba import lane_table, lanes
 from cmaxslam_fbp.fbp.kernels import Kernel
-from cmaxslam_fbp.fbp.tables import Table, kernel_table
+from cmaxslam_fbp.fbp.tables import KernelTable, kernel_table
 
 _MAX_BINS = 2**31 - 1
 make_loop: Callable[..., Any] = lru_cache(maxsize=None)(lambda make, *constants: make(*constants))
@@ -59,7 +59,7 @@ class CompiledKernel:
 
     Attributes
     ----------
-    table : Table
+    table : KernelTable
         The polynomials.
     constants : (dimensions, support, degree)
         What a loop must know when it is compiled.
@@ -72,7 +72,7 @@ class CompiledKernel:
     """
 
     def __init__(self, shape: tuple[int, ...], kernel: Kernel, dtype: Any, threads: int = 1) -> None:
-        self.table: Table = kernel_table(kernel, len(shape), is_single_precision=dtype == np.float32)
+        self.table: KernelTable = kernel_table(kernel, len(shape), is_single_precision=dtype == np.float32)
         self.constants = (len(shape), self.table.support, self.table.degree)
         self.coefficients = lane_table(self.table.coefficients, dtype)
         edges = [shape[0] * part // threads for part in range(threads + 1)]

@@ -27,7 +27,7 @@ _TOLERANCES = {True: (1e-8, 1e-7, 1e-6), False: (1e-14, 1e-13, 1e-11)}
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class KernelTable:
     """The weights of all bins that a point touches along one axis, as polynomials in `u`.
 
     Attributes
@@ -63,7 +63,7 @@ class Table:
 
 
 @lru_cache(maxsize=256)
-def kernel_table(kernel: Kernel, dimensions: int = 1, *, is_single_precision: bool = False) -> Table:
+def kernel_table(kernel: Kernel, dimensions: int = 1, *, is_single_precision: bool = False) -> KernelTable:
     """Return the table of a kernel, whose `scale` enters a product over `dimensions` axes exactly once."""
     support = kernel.support
     is_centred = support % 2 == 1
@@ -82,11 +82,11 @@ def kernel_table(kernel: Kernel, dimensions: int = 1, *, is_single_precision: bo
         coefficients = _snap(coefficients)
     scaled = coefficients[::-1] * kernel.scale ** (1 / dimensions)
     scaled.setflags(write=False)
-    return Table(scaled, is_centred, reach)
+    return KernelTable(scaled, is_centred, reach)
 
 
 @lru_cache(maxsize=1024)
-def polynomials(table: Table, order: int) -> tuple[tuple[float, ...], ...]:
+def polynomials(table: KernelTable, order: int) -> tuple[tuple[float, ...], ...]:
     """Return the derivative's polynomial of every bin as plain numbers, highest power first."""
     return tuple(map(tuple, table.derivative(order).T.tolist()))
 

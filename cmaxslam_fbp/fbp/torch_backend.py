@@ -21,7 +21,7 @@ from typing import Any
 
 from cmaxslam_fbp.errors import BinningError
 from cmaxslam_fbp.fbp.kernels import Kernel
-from cmaxslam_fbp.fbp.tables import Table, kernel_table, polynomials
+from cmaxslam_fbp.fbp.tables import KernelTable, kernel_table, polynomials
 from cmaxslam_fbp.fbp.torch_module import Tensor, torch
 
 Orders = tuple[tuple[int, ...], ...]
@@ -38,7 +38,7 @@ class FrameKernels:
     k: Kernel
     kappa: Kernel
 
-    def table(self, is_exact: bool, dtype: torch.dtype) -> Table:
+    def table(self, is_exact: bool, dtype: torch.dtype) -> KernelTable:
         """Return the polynomials of `k` or of `kappa`, as good as the type of number asks for."""
         kernel = self.k if is_exact else self.kappa
         return kernel_table(kernel, len(self.shape), is_single_precision=dtype != torch.float64)
@@ -51,7 +51,7 @@ class _Chunk:
     are not finite, touch the margin alone.
     """
 
-    def __init__(self, points: Tensor, table: Table, shape: tuple[int, ...], frame_size: int) -> None:
+    def __init__(self, points: Tensor, table: KernelTable, shape: tuple[int, ...], frame_size: int) -> None:
         margin = table.support
         self._table, self._fractions = table, []
         self._weights: dict[tuple[int, int, int], Tensor] = {}
@@ -98,7 +98,7 @@ def _steps(shape: tuple[int, ...], margin: int) -> list[int]:
     return [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
 
 
-def _chunks(points: Tensor, table: Table, shape: tuple[int, ...]) -> Iterator[tuple[slice, _Chunk]]:
+def _chunks(points: Tensor, table: KernelTable, shape: tuple[int, ...]) -> Iterator[tuple[slice, _Chunk]]:
     """Cut the points (B, N, D) in chunks that bound the memory, whatever N and the support."""
     length = max(1, (_CPU_CHUNK if points.device.type == "cpu" else _DEVICE_CHUNK) // max(1, points.shape[0]))
     frame_size = math.prod(n + 2 * table.support for n in shape)
@@ -107,7 +107,7 @@ def _chunks(points: Tensor, table: Table, shape: tuple[int, ...]) -> Iterator[tu
         yield where, _Chunk(points[:, where], table, shape, frame_size)
 
 
-def _rows(table: Table, shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
+def _rows(table: KernelTable, shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
     """Yield the offsets along all axes but the last, and their sum in bins: one per row of touched bins."""
     steps = _steps(shape, table.support)
     for offsets in product(range(table.support), repeat=len(shape) - 1):

@@ -58,7 +58,8 @@ class Grid:
     @staticmethod
     def sensor(camera: Camera) -> Grid:
         """Return the grid of CMax-SLAM: the pixels of an ideal camera with the same intrinsics and no distortion."""
-        return Grid((camera.height, camera.width), camera.fx, camera.cx, camera.fy, camera.cy)
+        ideal = camera.without_distortion()
+        return Grid((camera.height, camera.width), ideal.fx, ideal.cx, ideal.fy, ideal.cy)
 
     def coarser(self, factor: int) -> Grid:
         """Return a grid over the same field with bins `factor` times as wide."""

@@ -1,31 +1,29 @@
-"""The pinhole camera with lens distortion, and the table of its pixels' directions."""
+"""The camera with its lens, and the table of its pixels' directions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import CalibrationError
+from cmaxslam_fbp.geometry.lenses import LENSES
 
-DistortionModel = Literal["plumb_bob", "equidistant"]
-
-# Number of coefficients that each model takes; shorter lists are filled with zeros.
-COEFFICIENTS: dict[DistortionModel, int] = {"plumb_bob": 5, "equidistant": 4}
-
-_ROUND_TRIP_PX = 0.05
+MAX_OFF_AXIS_DEG = 80.0  # beyond it nothing is seen: points of the plane `z = 1` run away
+_ROUND_TRIP_PX = 1e-3
+# The part of a sensor on which a lens must see: the wide ones may leave its corners, or all around a circle, dark.
+_LEAST_SEEN, _LEAST_SEEN_WIDE = 0.9, 0.25
 
 
 @dataclass(frozen=True)
 class Camera:
     """Intrinsics of a camera: x right, y down, z forward; pixel (0, 0) is centred at coordinate (0, 0).
 
-    `distortion` is `k1 k2 p1 p2 k3` for `plumb_bob` (Brown-Conrady) and `k1 k2 k3 k4` for `equidistant`
-    (Kannala-Brandt).
+    `distortion` are the coefficients of the lens model `distortion_model`, in the order that `lenses` names them:
+    `k1 k2 p1 p2 k3` for `plumb_bob` (Brown-Conrady), `k1 k2 k3 k4` for `equidistant` (Kannala-Brandt).
     """
 
     width: int
@@ -35,14 +33,14 @@ class Camera:
     cx: float
     cy: float
     distortion: tuple[float, ...] = ()
-    distortion_model: DistortionModel = "plumb_bob"
+    distortion_model: str = "plumb_bob"
 
     def __post_init__(self) -> None:
-        if self.distortion_model not in COEFFICIENTS:
+        if self.distortion_model not in LENSES:
             raise CalibrationError(
-                f"the distortion model '{self.distortion_model}' is not known; use {' or '.join(COEFFICIENTS)}"
+                f"the lens model '{self.distortion_model}' is not known; use one of {', '.join(LENSES)}"
             )
-        wanted = COEFFICIENTS[self.distortion_model]
+        wanted = len(LENSES[self.distortion_model].coefficients)
         given = tuple(float(c) for c in self.distortion)
         if any(given[wanted:]):
             raise CalibrationError(
@@ -68,41 +66,48 @@ class Camera:
         cx, cy = ((centre + 0.5) * factor - 0.5 for centre in (self.cx, self.cy))
         return replace(self, width=width, height=height, fx=self.fx * factor, fy=self.fy * factor, cx=cx, cy=cy)
 
+    def without_distortion(self) -> Camera:
+        """Return the pinhole camera that is like this one near the axis."""
+        factor = LENSES[self.distortion_model].magnification(self.distortion)
+        return Camera(self.width, self.height, self.fx * factor, self.fy * factor, self.cx, self.cy)
+
     def project(self, directions: npt.ArrayLike) -> FloatArray:
         """Return the pixels (N, 2) that see the camera-frame directions (N, 3); all need `z > 0`."""
-        import cv2
-
-        rays = np.ascontiguousarray(directions, np.float64).reshape(-1, 1, 3)
-        if len(rays) == 0:
-            return np.empty((0, 2))
-        zero, coefficients = np.zeros(3), np.array(self.distortion)
-        if self.distortion_model == "equidistant":
-            pixels, _ = cv2.fisheye.projectPoints(rays, zero, zero, self.matrix, coefficients)
-        else:
-            pixels, _ = cv2.projectPoints(rays, zero, zero, self.matrix, coefficients)
-        return np.asarray(pixels, np.float64).reshape(-1, 2)
+        rays = np.asarray(directions, np.float64).reshape(-1, 3)
+        with np.errstate(all="ignore"):
+            points = LENSES[self.distortion_model].project(rays, self.distortion)
+        return np.asarray(points * (self.fx, self.fy) + (self.cx, self.cy))
 
     def undistort(self, pixels: npt.ArrayLike) -> FloatArray:
-        """Return the points (N, 2) of the normalised plane `z = 1` that the pixels (N, 2) see."""
-        import cv2
+        """Return the points (N, 2) of the normalised plane `z = 1` that the pixels (N, 2) see.
 
-        points = np.ascontiguousarray(pixels, np.float64).reshape(-1, 1, 2)
-        if len(points) == 0:
-            return np.empty((0, 2))
-        criteria = (cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS, 200, 1e-13)
-        coefficients = np.array(self.distortion)
-        if self.distortion_model == "equidistant":
-            normalised = cv2.fisheye.undistortPoints(points, self.matrix, coefficients, criteria=criteria)
-        else:
-            normalised = cv2.undistortPoints(points, self.matrix, coefficients, criteria=criteria)
-        return np.asarray(normalised, np.float64).reshape(-1, 2)
+        NaN where the lens does not see: beyond the range of its model, or far off the axis.
+        """
+        places = np.asarray(pixels, np.float64).reshape(-1, 2)
+        points = (places - (self.cx, self.cy)) / (self.fx, self.fy)
+        with np.errstate(all="ignore"):
+            rays = LENSES[self.distortion_model].unproject(points, self.distortion)
+            radius = np.hypot(rays[:, 0], rays[:, 1])
+            is_seen = (rays[:, 2] > 0) & (radius < np.tan(np.radians(MAX_OFF_AXIS_DEG)) * rays[:, 2])
+        seen = np.full((len(places), 2), np.nan)
+        seen[is_seen] = rays[is_seen, :2] / rays[is_seen, 2:]
+        if is_seen.any():
+            returned = self.project(np.column_stack([seen[is_seen], np.ones(int(is_seen.sum()))]))
+            wrong = ~(np.linalg.norm(returned - places[is_seen], axis=1) < _ROUND_TRIP_PX)
+            seen[np.flatnonzero(is_seen)[wrong]] = np.nan
+        return seen
 
     def undistorted_pixels(self) -> FloatArray:
         """Return the normalised-plane point (height, width, 2) of every pixel of the sensor; not to be written to.
 
-        Raises where the distortion cannot be inverted over the whole sensor: such coefficients are wrong.
+        Pixels on which the lens does not see have the mean of the others: `seen_pixels` tells them. Raises where they
+        are too many: such coefficients are wrong.
         """
-        return _undistorted_pixels(self)
+        return _undistorted_pixels(self)[0]
+
+    def seen_pixels(self) -> npt.NDArray[np.bool_]:
+        """Return which pixels (height, width) the lens sees on; not to be written to."""
+        return _undistorted_pixels(self)[1]
 
     def bearings(self) -> FloatArray:
         """Return the unit direction (height, width, 3) that every pixel of the sensor sees."""
@@ -112,21 +117,24 @@ class Camera:
 
 
 @lru_cache(maxsize=8)
-def _undistorted_pixels(camera: Camera) -> FloatArray:
-    """Invert the distortion at every pixel, once per camera."""
+def _undistorted_pixels(camera: Camera) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Invert the lens at every pixel, once per camera."""
     rows, columns = np.mgrid[: camera.height, : camera.width]
     pixels = np.stack([columns, rows], axis=-1).reshape(-1, 2).astype(np.float64)
     points = camera.undistort(pixels)
-    returned = camera.project(np.column_stack([points, np.ones(len(points))]))
-    error_px = np.linalg.norm(returned - pixels, axis=1)
-    if not (error_px < _ROUND_TRIP_PX).all():
-        worst = pixels[np.argmax(np.nan_to_num(error_px, nan=np.inf))].astype(int)
+    seen = np.isfinite(points).all(axis=1)
+    least = _LEAST_SEEN_WIDE if LENSES[camera.distortion_model].is_wide else _LEAST_SEEN
+    if seen.mean() < least:
+        off_axis = np.linalg.norm(pixels - (camera.cx, camera.cy), axis=1)
+        nearest = pixels[np.argmin(np.where(seen, np.inf, off_axis))].astype(int)
         raise CalibrationError(
-            f"the distortion {camera.distortion} cannot be inverted at pixel ({worst[0]}, {worst[1]}): "
+            f"the distortion {camera.distortion} cannot be inverted at pixel ({nearest[0]}, {nearest[1]}): "
             f"check the coefficients, their order and the sensor size {camera.width} x {camera.height}"
         )
+    points[~seen] = points[seen].mean(axis=0)
     points.setflags(write=False)
-    return points.reshape(camera.height, camera.width, 2)
+    seen.setflags(write=False)
+    return points.reshape(camera.height, camera.width, 2), seen.reshape(camera.height, camera.width)
 
 
 def davis240c() -> Camera:

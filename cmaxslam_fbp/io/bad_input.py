@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from cmaxslam_fbp.errors import CmaxSlamError, RecordingError
 
@@ -33,3 +34,13 @@ def one_line_errors(
 def largest_plausible_size(compressed_bytes: int) -> int:
     """Return how many bytes a compressed part of a recording can hold: more is a mistake, or meant to fill memory."""
     return max(_LARGEST_RATIO * compressed_bytes, _ALWAYS_FINE_BYTES)
+
+
+def unpack(decompressor: Any, data: bytes) -> bytes:
+    """Unpack the bytes of a compressed chunk, but not without end."""
+    limit = largest_plausible_size(len(data))
+    unpacked: bytes = decompressor.decompress(data, limit)
+    if not decompressor.eof:
+        what = f"holds more than {limit:,}: no real recording does" if len(unpacked) == limit else "is cut"
+        raise ValueError(f"a compressed chunk of {len(data):,} bytes {what}")
+    return unpacked

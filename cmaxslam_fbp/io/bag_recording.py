@@ -14,15 +14,17 @@ from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.bag_sink import write_bag
-from cmaxslam_fbp.io.calibration import distortion_model
+from cmaxslam_fbp.io.event_packets import EVENT_PACKET_TYPES, TRIGGER, EventPacket, PacketDecoder, parse_packet
+from cmaxslam_fbp.io.lens_names import distortion_model
 from cmaxslam_fbp.io.recording import Recording
-from cmaxslam_fbp.io.ros_bag import RosBag, is_ros1_bag
+from cmaxslam_fbp.io.ros_bag import RosBag, Topic, is_ros1_bag
 from cmaxslam_fbp.io.ros_messages import EVENT_ARRAY_TYPES
 from cmaxslam_fbp.io.writing import Sink
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
+EVENT_TYPES = (EVENT_ARRAY_TYPES[0], EVENT_PACKET_TYPES[0], *EVENT_ARRAY_TYPES[1:], *EVENT_PACKET_TYPES[1:])
 POSE_TYPES = ("geometry_msgs/msg/PoseStamped", "geometry_msgs/msg/TransformStamped")
 IMU_TYPES = ("sensor_msgs/msg/Imu",)
 CAMERA_INFO_TYPES = ("sensor_msgs/msg/CameraInfo",)
@@ -31,7 +33,7 @@ _EVENTS_PER_CHUNK = 100_000  # small messages are joined up to this many events
 
 
 class BagRecording(Recording):
-    """A ROS 1 or ROS 2 bag with an `EventArray` topic."""
+    """A ROS 1 or ROS 2 bag with a topic of `EventArray` or `EventPacket` messages."""
 
     description: ClassVar[str] = "a ROS 1 bag, a ROS 2 bag (its folder, .db3 or .mcap)"
     endings: ClassVar[tuple[str, ...]] = (".db3", ".mcap")
@@ -48,16 +50,30 @@ class BagRecording(Recording):
         super().__init__(path, options)
         with RosBag(path) as bag:
             self._topics = bag.topics
-        self.events_topic = self._choose("event", EVENT_ARRAY_TYPES, self.options.events_topic, "--events-topic")
+            events = self._without_triggers(bag)
+        self.events_topic = self._choose("event", EVENT_TYPES, self.options.events_topic, "--events-topic", events)
         # Topics that the user names are errors now; that there are several is only told when the reference is read.
         if self.options.poses_topic is not None:
             self._pose_topic()
         if self.options.imu_topic is not None:
             self._imu_topic()
 
-    def _choose(self, what: str, types: tuple[str, ...], wanted: str | None, flag: str) -> str:
-        """Return the topic of one of the types: the wanted one, or the only one."""
-        candidates = [topic.name for topic in self._topics if topic.message_type in types]
+    def _without_triggers(self, bag: RosBag) -> list[Topic]:
+        """Return the topics of the bag but those whose event packets have only triggers."""
+        packets = [topic for topic in self._topics if topic.message_type in EVENT_PACKET_TYPES]
+        triggers = set()
+        for topic in packets if len(packets) > 1 else []:
+            first = next(iter(bag.messages(topic.name)), None)
+            if first is not None and parse_packet(first[1], bag.is_ros1).encoding == TRIGGER:
+                triggers.add(topic.name)
+        return [topic for topic in self._topics if topic.name not in triggers]
+
+    def _choose(
+        self, what: str, types: tuple[str, ...], wanted: str | None, flag: str, topics: list[Topic] | None = None
+    ) -> str:
+        """Return the topic of one of the types, of these or all topics: the wanted one, or the only one."""
+        topics = self._topics if topics is None else topics
+        candidates = [topic.name for topic in topics if topic.message_type in types]
         if wanted in candidates:
             return wanted
         if wanted is not None:
@@ -71,7 +87,7 @@ class BagRecording(Recording):
             )
         listed = ", ".join(f"{topic.name} ({topic.message_type})" for topic in self._topics) or "none"
         raise RecordingError(
-            f"{self.path} has no {what} topic (a message of type {', '.join(types)}); its topics are: {listed}"
+            f"{self.path} has no {what} topic (a message of type {' or '.join(types[:2])}); its topics are: {listed}"
         )
 
     def _only(self, what: str, types: tuple[str, ...], wanted: str | None, flag: str) -> str | None:
@@ -97,7 +113,7 @@ class BagRecording(Recording):
         """Return the size of the event messages, else that of camera_info."""
         with RosBag(self.path) as bag:
             for _, data in bag.messages(self.events_topic):
-                size, _ = bag.parse_events(data)
+                size = self._parse_packet(bag, data, 0).size if self._has_packets else bag.parse_events(data)[0]
                 if min(size) > 0:
                     return size
                 break
@@ -106,7 +122,35 @@ class BagRecording(Recording):
             return SensorSize(info.width, info.height)
         return None
 
+    @property
+    def _has_packets(self) -> bool:
+        return self._type(self.events_topic) in EVENT_PACKET_TYPES
+
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
+        return self._packet_pieces() if self._has_packets else self._array_pieces(skip_before_ns)
+
+    def _parse_packet(self, bag: RosBag, data: bytes, number: int) -> EventPacket:
+        try:
+            return parse_packet(data, bag.is_ros1)
+        except RecordingError as error:
+            raise RecordingError(f"{self._place(number, number)}: {error}") from None
+
+    def _packet_pieces(self) -> Iterator[Piece]:
+        """Yield the events of encoded packets; all are decoded, since each goes on where the one before ended."""
+        decoder = PacketDecoder()
+        first = number = 0
+        with RosBag(self.path) as bag:
+            for number, (_, data) in enumerate(bag.messages(self.events_topic)):
+                packet = self._parse_packet(bag, data, number)
+                try:
+                    for events in decoder.decode(packet):
+                        yield Piece(events, self._place(first, number))
+                        first = number
+                except RecordingError as error:
+                    raise RecordingError(f"{self._place(number, number)}: {error}") from None
+        yield Piece(decoder.rest(), self._place(first, number))
+
+    def _array_pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
         with RosBag(self.path) as bag:
             joined: list[Events] = []
             count = 0
@@ -156,7 +200,7 @@ class BagRecording(Recording):
             return None
         size = SensorSize(info.width, info.height) if info.width and info.height else self.calibrated_size
         distortion = tuple(float(c) for c in (info.D if hasattr(info, "D") else info.d))
-        model = distortion_model(info.distortion_model)
+        model = distortion_model(info.distortion_model, distortion)
         return Camera(*size, K[0, 0], K[1, 1], K[0, 2], K[1, 2], distortion, model)
 
     def _poses(self) -> RotationTrajectory | None:

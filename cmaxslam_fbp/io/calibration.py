@@ -1,7 +1,9 @@
-"""Camera calibrations as files: the ECD's `calib.txt`, and OpenCV, ROS and Kalibr YAML."""
+"""Camera calibrations as files: the ECD's `calib.txt`, OpenCV, ROS, Kalibr and DSEC YAML, Basalt JSON (TUM-VIE)."""
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,38 +11,18 @@ import numpy as np
 
 from cmaxslam_fbp.errors import CalibrationError
 from cmaxslam_fbp.events import SensorSize
-from cmaxslam_fbp.geometry.camera import Camera, DistortionModel
+from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.bad_input import one_line_errors
+from cmaxslam_fbp.io.lens_names import basalt_camera, distortion_model, kalibr_camera, told_size
+from cmaxslam_fbp.plain_yaml import load_yaml
 
-# The names that the formats give to the two models.
-_MODELS: dict[str, DistortionModel] = {
-    "plumb_bob": "plumb_bob",
-    "radtan": "plumb_bob",
-    "rational_polynomial": "plumb_bob",  # with no more than five coefficients that are not zero
-    "none": "plumb_bob",
-    "": "plumb_bob",
-    "equidistant": "equidistant",
-    "fisheye": "equidistant",
-    "kannala_brandt": "equidistant",
-}
-_YAML_ENDINGS = {".yaml", ".yml"}
+_ENDINGS = {".yaml", ".yml", ".json"}  # of all but the ECD's text
 _LARGEST_BYTES = 1 << 20
-_LONGEST_SIDE_PX = 1 << 16
 # Where the principal point of a lens lies on its sensor, as a part of the width or height: half or twice the resolution
 # puts it at 0.25 or at 1. And how long a focal length is: from a fisheye's to that of a telescope, in widths.
 _PRINCIPAL_POINT = 0.3, 0.7
 _FOCAL_LENGTH = 0.1, 100.0
 _DAMAGED = "it is not a complete calibration"
-
-
-def distortion_model(name: str) -> DistortionModel:
-    """Return our name of a distortion model that a file names."""
-    try:
-        return _MODELS[name.strip().lower()]
-    except KeyError:
-        raise CalibrationError(
-            f"the distortion model {name!r} is not supported; plumb_bob (radtan) and equidistant are"
-        ) from None
 
 
 def parse_ecd_calibration(text: str, size: SensorSize, source: str) -> Camera:
@@ -55,17 +37,23 @@ def parse_ecd_calibration(text: str, size: SensorSize, source: str) -> Camera:
     return Camera(size.width, size.height, fx, fy, cx, cy, tuple(distortion))
 
 
-def read_calibration(path: Path, size: SensorSize) -> Camera:
-    """Read a calibration file of any of the known formats; `size` is the sensor's, where the file does not tell it."""
-    parse = parse_yaml_calibration if path.suffix.lower() in _YAML_ENDINGS else parse_ecd_calibration
-    return parse(_read_text(path), size, str(path))
+def read_calibration(path: Path, size: SensorSize, number: int = 0) -> Camera:
+    """Read a calibration file of any of the known formats; `size` is the sensor's, where the file does not tell it.
+
+    Of a file of several cameras those of this size count, if there are any; `number` is that of the one among them.
+    """
+    if path.suffix.lower() not in _ENDINGS:
+        return parse_ecd_calibration(_read_text(path), size, str(path))
+    cameras = _parse(_read_text(path), size, str(path))
+    fitting = [camera for camera in cameras if (camera.width, camera.height) == size] or cameras
+    return fitting[min(number, len(fitting) - 1)]
 
 
 def read_sensor_size(path: Path, scale: float) -> SensorSize | None:
     """Return the sensor size that a calibration file names, times `scale`; None where its format has none."""
-    if path.suffix.lower() not in _YAML_ENDINGS:
+    if path.suffix.lower() not in _ENDINGS:
         return None
-    camera = parse_yaml_calibration(_read_text(path), None, str(path))
+    camera = _parse(_read_text(path), None, str(path))[0]
     return SensorSize(camera.width, camera.height).scaled(scale)
 
 
@@ -89,10 +77,11 @@ def fit_to_sensor(camera: Camera, size: SensorSize, scale: float | None, source:
             f"{source} has its principal point at pixel ({fitted.cx:.1f}, {fitted.cy:.1f}) of a sensor of {size}: it "
             f"is of another resolution; scale it, say with --calib-scale {0.5 / max(across, 1e-3):.2g} (1 confirms it)"
         )
-    if not (_FOCAL_LENGTH[0] < fitted.fx / size.width < _FOCAL_LENGTH[1] and 0.5 < fitted.fx / fitted.fy < 2):
+    near_axis = fitted.without_distortion()
+    if not (_FOCAL_LENGTH[0] < near_axis.fx / size.width < _FOCAL_LENGTH[1] and 0.5 < fitted.fx / fitted.fy < 2):
         raise CalibrationError(
-            f"{source} has the focal lengths {fitted.fx:g} and {fitted.fy:g} px, which no camera of {size} pixels has: "
-            "give the right calibration with --calib, or scale it with --calib-scale"
+            f"{source} has the focal lengths {near_axis.fx:g} and {near_axis.fy:g} px, which no camera of {size} "
+            "pixels has: give the right calibration with --calib, or scale it with --calib-scale"
         )
     return fitted
 
@@ -109,18 +98,44 @@ def _read_text(path: Path) -> str:
 
 
 def parse_yaml_calibration(text: str, size: SensorSize | None, source: str) -> Camera:
-    """Return the camera of an OpenCV, ROS or Kalibr YAML text; `size` is for those that do not tell it."""
+    """Return the first camera of a text; `size` is for those that do not tell it."""
+    return _parse(text, size, source)[0]
+
+
+def _parse(text: str, size: SensorSize | None, source: str) -> list[Camera]:
+    """Return the cameras of a text, those for events first."""
     with one_line_errors(source, _DAMAGED, CalibrationError):
-        document = _load_yaml(text, source)
+        document = _load(text, source)
         if "camera_matrix" in document:
-            return _opencv(document, source, size)
-        name = next((n for n in ("cam0", "cam1") if n in document), None)
-        kalibr = document[name] if name else document
-        if "intrinsics" in kalibr:
-            return _kalibr(kalibr, source, size)
+            return [_opencv(document, source, size)]
+        if isinstance(rig := document.get("value0"), dict) and "intrinsics" in rig:
+            cameras = [basalt_camera(*pair, source) for pair in zip(rig["intrinsics"], rig["resolution"], strict=True)]
+            return cameras[2:] + cameras[:2] if len(cameras) == 4 else cameras  # TUM-VIE's first two take images
+        if isinstance(entries := document.get("intrinsics"), dict):  # DSEC: cam0 and cam3 see events
+            entries = {name: {**entry, "intrinsics": entry["camera_matrix"]} for name, entry in entries.items()}
+        else:
+            entries = {name: entry for name, entry in document.items() if str(name).startswith("cam")}
+            if "intrinsics" in document:
+                entries = {"cam0": document}
+        names = sorted(name for name in entries if str(name)[3:].isdigit() and "intrinsics" in entries[name])
+        if names:
+            return [kalibr_camera(entries[name], size, source) for name in names]
     raise CalibrationError(
-        f"{source} is neither an OpenCV or ROS calibration (camera_matrix) nor a Kalibr one (cam0: intrinsics)"
+        f"{source} is neither an OpenCV or ROS calibration (camera_matrix) nor a Kalibr one (cam0: intrinsics), "
+        "nor DSEC's cam_to_cam.yaml, nor Basalt's JSON (value0)"
     )
+
+
+def _load(text: str, source: str) -> dict[str, Any]:
+    """Return the named values of a JSON or YAML text, OpenCV's dialect included."""
+    document = None
+    if text.lstrip().startswith("{"):  # YAML may begin so, too
+        with suppress(json.JSONDecodeError):
+            document = json.loads(text)
+    document = load_yaml(text, source, CalibrationError) if document is None else document
+    if not isinstance(document, dict):
+        raise CalibrationError(f"{source} is not a calibration: expected named values")
+    return document
 
 
 def format_ros_yaml(camera: Camera) -> str:
@@ -142,56 +157,10 @@ def format_ecd_calibration(camera: Camera) -> str:
     return " ".join(repr(float(c)) for c in (camera.fx, camera.fy, camera.cx, camera.cy, *camera.distortion)) + "\n"
 
 
-def _load_yaml(text: str, source: str) -> dict[str, Any]:
-    """Load YAML, OpenCV's own dialect included: a `%YAML:1.0` line and `!!opencv-matrix` tags."""
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            # A few lines of aliases of aliases stand for more values than any memory holds.
-            if self.check_event(yaml.AliasEvent):
-                raise CalibrationError(f"{source} has YAML aliases (*name): write the values out")
-            return super().compose_node(parent, index)
-
-    Loader.add_constructor(
-        "tag:yaml.org,2002:opencv-matrix",
-        lambda loader, node: loader.construct_mapping(node, deep=True),  # type: ignore[arg-type]
-    )
-    if text.startswith("%YAML:"):
-        text = text.split("\n", 1)[1]
-    try:
-        document = yaml.load(text, Loader)
-    except yaml.YAMLError as error:
-        raise CalibrationError(f"{source} is not valid YAML: {str(error).splitlines()[0]}") from None
-    if not isinstance(document, dict):
-        raise CalibrationError(f"{source} is not a calibration: expected named values")
-    return document
-
-
-def _size(width: Any, height: Any, size: SensorSize | None, source: str) -> SensorSize:
-    if width is not None and height is not None:
-        if max(int(width), int(height)) > _LONGEST_SIDE_PX:
-            raise ValueError("no sensor is so large")
-        return SensorSize(int(width), int(height))
-    if size is None:
-        raise CalibrationError(f"{source} does not name the sensor's size: give it with --sensor-size")
-    return size
-
-
 def _opencv(document: dict[str, Any], source: str, size: SensorSize | None) -> Camera:
     K = np.array(document["camera_matrix"]["data"], float).reshape(3, 3)
     coefficients = document.get("distortion_coefficients") or document.get("distortion_coeffs") or {"data": []}
-    width, height = _size(document.get("image_width"), document.get("image_height"), size, source)
-    model = distortion_model(str(document.get("distortion_model", "")))
+    width, height = told_size(document.get("image_width"), document.get("image_height"), size, source)
     distortion = tuple(np.array(coefficients["data"], float).reshape(-1).tolist())
+    model = distortion_model(str(document.get("distortion_model", "")), distortion)
     return Camera(width, height, K[0, 0], K[1, 1], K[0, 2], K[1, 2], distortion, model)
-
-
-def _kalibr(document: dict[str, Any], source: str, size: SensorSize | None) -> Camera:
-    if (camera_model := document.get("camera_model", "pinhole")) != "pinhole":
-        raise CalibrationError(f"{source} has the camera model {camera_model!r}; only pinhole is supported")
-    fx, fy, cx, cy = (float(number) for number in document["intrinsics"])
-    wide, high = document.get("resolution", (None, None))
-    width, height = _size(wide, high, size, source)
-    model = distortion_model(str(document.get("distortion_model", "")))
-    return Camera(width, height, fx, fy, cx, cy, tuple(float(c) for c in document.get("distortion_coeffs", ())), model)

@@ -1,111 +1,173 @@
-"""Compiled parsing and formatting of event text, `t x y p` a line: exact integers, no step per event in Python."""
+"""Compiled parsing and formatting of event text, a line per event: exact integers, no step per event in Python."""
 
 # mypy: ignore-errors
+
+import numpy as np
+from numba.cpython.unsafe.numbers import trailing_zeros
 
 from cmaxslam_fbp.compiling import compiled
 
 OK, BAD_TIME, BAD_COORDINATE, BAD_POLARITY, BAD_COLUMNS = range(5)
+T, X, Y, P, OTHER = range(5)  # what a column holds
 
-_NEWLINE, _RETURN, _SPACE, _TAB, _COMMA, _HASH = 10, 13, 32, 9, 44, 35
-_ZERO, _NINE, _POINT, _MINUS, _PLUS = 48, 57, 46, 45, 43
-
-
-@compiled
-def _skip_blanks(text, at):
-    while text[at] == _SPACE or text[at] == _TAB or text[at] == _COMMA:
-        at += 1
-    return at
+_NEWLINE, _RETURN, _SPACE, _TAB, _COMMA, _SEMICOLON, _HASH = 10, 13, 32, 9, 44, 59, 35
+_ZERO, _POINT, _MINUS, _PLUS = 48, 46, 45, 43
+_MOST_DIGITS = 18  # of the whole part of a number
+_LARGEST_NS = 4_600_000_000_000_000_000
+_POWERS = 10 ** np.arange(10)
+_LARGEST_WHOLE = _LARGEST_NS // _POWERS  # by the number of decimals
 
 
-@compiled
-def _parse_integer(text, at):
-    """Return the value and the place behind it; the place is unchanged where no digit stands."""
-    value = 0
-    start = at
-    while _ZERO <= text[at] <= _NINE and at - start < 18:
-        value = 10 * value + (text[at] - _ZERO)
-        at += 1
-    return value, at
+@compiled(inlined=True)
+def _is_blank(character):
+    return character in (_SPACE, _COMMA, _TAB, _SEMICOLON)
 
 
-@compiled
-def _parse_time(text, at):
-    """Return seconds in decimal notation as integer nanoseconds, rounded to the nearest, and the place behind them."""
+@compiled(inlined=True)
+def _is_end(character):
+    return character in (_NEWLINE, _RETURN)
+
+
+@compiled(inlined=True)
+def _digits(words, at):
+    """Return the number that up to eight digits from `at` on make, and how many there are.
+
+    Eight characters are one word, the first of them in its lowest byte. Each byte that is no digit gets its highest bit
+    set; the digits before the first of these are moved to the word's end and added up in pairs, fours and eights.
+    """
+    word = words[at] ^ np.uint64(0x3030303030303030)
+    others = ((word + np.uint64(0x7676767676767676)) | word) & np.uint64(0x8080808080808080)
+    if others == 0:
+        count = 8
+    else:
+        count = np.int64(trailing_zeros(others)) >> 3
+        if count == 0:
+            return 0, 0
+        word <<= np.uint64(64 - 8 * count)
+    word = ((word & np.uint64(0x0F0F0F0F0F0F0F0F)) * np.uint64(2561)) >> np.uint64(8)
+    word = ((word & np.uint64(0x00FF00FF00FF00FF)) * np.uint64(6553601)) >> np.uint64(16)
+    word = ((word & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(42949672960001)) >> np.uint64(32)
+    return np.int64(word), count
+
+
+@compiled(inlined=True)
+def _parse_number(text, words, at, decimals):
+    """Return the absolute value of a decimal number times `10^decimals`, rounded, its sign, and the place behind it.
+
+    The place is -1 where no number stands, too large a one, or, for no decimals, none that is whole.
+    """
     negative = text[at] == _MINUS
-    if negative:
+    if negative or text[at] == _PLUS:
         at += 1
-    start = at
-    seconds, at = _parse_integer(text, at)
-    digits = at - start
-    nanoseconds = 0
+    value, count = _digits(words, at)
+    at += count
+    digits = count
+    while count == 8:
+        more, count = _digits(words, at)
+        value = value * _POWERS[count] + more
+        at += count
+        digits += count
+    if digits > _MOST_DIGITS or value > _LARGEST_WHOLE[decimals]:
+        return 0, negative, -1
+    left = decimals
     if text[at] == _POINT:
         at += 1
-        scale = 100_000_000
-        while _ZERO <= text[at] <= _NINE:
-            if scale > 0:
-                nanoseconds += scale * (text[at] - _ZERO)
-            elif scale == 0 and text[at] >= _ZERO + 5:
-                nanoseconds += 1
-            scale = scale // 10 if scale > 0 else -1
+        count = 8
+        while left >= 8 and count == 8:
+            more, count = _digits(words, at)
+            value = value * _POWERS[count] + more
+            at += count
+            digits += count
+            left -= count
+        digit = np.uint8(text[at] - _ZERO)
+        while digit < 10 and left > 0:
+            value = 10 * value + np.int64(digit)
+            left -= 1
             digits += 1
             at += 1
-    value = seconds * 1_000_000_000 + nanoseconds
-    if digits == 0 or seconds >= 4_600_000_000:
-        return 0, -1
-    return (-value if negative else value), at
+            digit = np.uint8(text[at] - _ZERO)
+        if digit < 10:
+            value += digit >= 5
+            digits += 1
+            while digit < 10:
+                if decimals == 0 and digit > 0:
+                    return 0, negative, -1
+                at += 1
+                digit = np.uint8(text[at] - _ZERO)
+    return value * _POWERS[left], negative, at if digits > 0 else -1
 
 
 @compiled
-def _ends_field(character):
-    return character in (_SPACE, _TAB, _COMMA)
+def _parse_polarity(text, words, at):
+    """Return 1 or 0 for 1, 0, -1, true or false, and the place behind it; -1 where none of these stands."""
+    letter = text[at] | 32  # small
+    if letter == 116 or letter == 102:  # t, f
+        while 97 <= text[at] | 32 <= 122:
+            at += 1
+        return (1 if letter == 116 else 0), at
+    value, negative, at = _parse_number(text, words, at, 0)
+    return (0 if negative else value), at if value <= 1 else -1
 
 
 @compiled
-def parse_events(text, length, t_ns, x, y, p):
-    """Parse the whole lines in `text[:length]` (uint8, a newline at `length - 1`).
+def parse_events(text, words, length, roles, decimals, t_ns, x, y, p):
+    """Parse the whole lines in `text[:length]` (uint8, a newline at `length - 1`), of columns that hold `roles`.
 
+    `words[i]` are the eight characters from `i` on (uint64), up to `i = length`. Times are multiplied by `10^decimals`.
     Fills the columns and returns how many events there are, the number of lines read (the faulty one included) and a
-    status. Empty lines and lines that start with `#` are passed over. Polarity is 1 (or +1) or 0 (or -1).
+    status. Empty lines and lines that start with `#` are passed over.
     """
     at = 0
     count = 0
     lines = 0
     while at < length:
         lines += 1
-        at = _skip_blanks(text, at)
-        if text[at] == _NEWLINE or text[at] == _RETURN or text[at] == _HASH:
+        while _is_blank(text[at]):
+            at += 1
+        if _is_end(text[at]) or text[at] == _HASH:
             while text[at] != _NEWLINE:
                 at += 1
             at += 1
             continue
-        time, at = _parse_time(text, at)
-        if at < 0 or not _ends_field(text[at]):
-            return count, lines, BAD_TIME
-        start = _skip_blanks(text, at)
-        column, at = _parse_integer(text, start)
-        if at == start or column > 65535 or not _ends_field(text[at]):
-            return count, lines, BAD_COORDINATE
-        start = _skip_blanks(text, at)
-        row, at = _parse_integer(text, start)
-        if at == start or row > 65535 or not _ends_field(text[at]):
-            return count, lines, BAD_COORDINATE
-        at = _skip_blanks(text, at)
-        negative = text[at] == _MINUS
-        if negative or text[at] == _PLUS:
-            at += 1
-        polarity = text[at] - _ZERO
-        if polarity != 0 and polarity != 1:
-            return count, lines, BAD_POLARITY
-        at = _skip_blanks(text, at + 1)
+        for k in range(len(roles)):
+            role = roles[k]
+            if role == T:
+                value, negative, at = _parse_number(text, words, at, decimals)
+                if at < 0 or value > _LARGEST_NS:
+                    return count, lines, BAD_TIME
+                t_ns[count] = -value if negative else value
+            elif role in (X, Y):
+                value, negative, at = _parse_number(text, words, at, 0)
+                if at < 0 or value > 65535 or negative:
+                    return count, lines, BAD_COORDINATE
+                if role == X:
+                    x[count] = value
+                else:
+                    y[count] = value
+            elif role == P:
+                if text[at] | 1 == _ZERO + 1 and (_is_end(text[at + 1]) or _is_blank(text[at + 1])):  # nearly all
+                    p[count] = text[at] & 1
+                    at += 1
+                else:
+                    value, at = _parse_polarity(text, words, at)
+                    if at < 0:
+                        return count, lines, BAD_POLARITY
+                    p[count] = value
+            else:
+                while not _is_blank(text[at]) and not _is_end(text[at]):
+                    at += 1
+            if not _is_blank(text[at]) and not _is_end(text[at]):
+                return count, lines, role + 1 if role < Y else role if role < OTHER else BAD_COLUMNS
+            while _is_blank(text[at]):
+                at += 1
+            if k < len(roles) - 1 and _is_end(text[at]):
+                after = roles[k + 1]
+                return count, lines, after + 1 if after < Y else after if after < OTHER else BAD_COLUMNS
         if text[at] == _RETURN:
             at += 1
         if text[at] != _NEWLINE:
             return count, lines, BAD_COLUMNS
         at += 1
-        t_ns[count] = time
-        x[count] = column
-        y[count] = row
-        p[count] = 0 if negative else polarity
         count += 1
     return count, lines, OK
 

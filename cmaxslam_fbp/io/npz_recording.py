@@ -29,7 +29,7 @@ from cmaxslam_fbp.events.from_arrays import events_from_arrays, require_columns,
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.bad_input import one_line_errors
-from cmaxslam_fbp.io.calibration import distortion_model
+from cmaxslam_fbp.io.lens_names import distortion_model
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.writing import EventSource, Sink, WriteEvents
 from cmaxslam_fbp.io.zip_members import read_member, zip_members
@@ -77,7 +77,7 @@ def _small_arrays(source: EventSource) -> dict[str, npt.NDArray[Any] | int | str
         arrays["groundtruth_t_ns"] = poses.t_ns
         arrays["groundtruth_xyzw"] = poses.quaternions_xyzw
         if poses.positions_m is not None:
-            arrays["groundtruth_positions_m"] = poses.positions_m
+            arrays["groundtruth_positions_m"] = np.ascontiguousarray(poses.positions_m)  # the reader wants rows
     if imu is not None:
         arrays["imu_t_ns"] = imu.t_ns
         arrays["imu_angular_velocity_rad_s"] = imu.angular_velocity_rad_s
@@ -123,7 +123,7 @@ class NpzRecording(Recording):
             rows = []
             for name in sorted(self._members):
                 with archive.open(f"{name}.npy") as member:
-                    shape, dtype = _read_header(member)
+                    shape, dtype = read_header(member)
                     rows.append((name, str(dtype), shape[0] if shape else 1))
         return rows
 
@@ -137,7 +137,7 @@ class NpzRecording(Recording):
     def _load_array(self, archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
         with one_line_errors(f"{self.path}/{name}", "it is no array that NumPy wrote"):
             member = io.BytesIO(read_member(archive, f"{name}.npy"))
-            shape, dtype = _read_header(member)
+            shape, dtype = read_header(member)
             if math.prod(shape) * dtype.itemsize != len(member.getbuffer()) - member.tell():
                 raise ValueError(f"it claims the shape {shape}, but has another length")
             member.seek(0)
@@ -154,7 +154,7 @@ class NpzRecording(Recording):
             members = {
                 name: stack.enter_context(archive.open(f"{name}.npy")) for name in (self._time_name, "x", "y", "p")
             }
-            headers = {name: _read_header(member) for name, member in members.items()}
+            headers = {name: read_header(member) for name, member in members.items()}
             count = require_columns(headers, str(self.path))
             named = self._load("time_unit")
             unit = "ns" if self._time_name == "t_ns" else str(named["time_unit"]) if named else None
@@ -180,15 +180,9 @@ class NpzRecording(Recording):
             f"{self.path}/intrinsics or distortion", "they must be the numbers fx fy cx cy, and k1 k2"
         ):
             fx, fy, cx, cy = (float(number) for number in found["intrinsics"])
-            return Camera(
-                *self.calibrated_size,
-                fx,
-                fy,
-                cx,
-                cy,
-                tuple(lens["distortion"].tolist()) if lens else (),
-                distortion_model(str(model["distortion_model"])) if model else "plumb_bob",
-            )
+            distortion = tuple(lens["distortion"].tolist()) if lens else ()
+            name = distortion_model(str(model["distortion_model"]) if model else "", distortion)
+            return Camera(*self.calibrated_size, fx, fy, cx, cy, distortion, name)
 
     def _poses(self) -> RotationTrajectory | None:
         found = self._load("groundtruth_t_ns", "groundtruth_xyzw")
@@ -206,12 +200,11 @@ class NpzRecording(Recording):
         return None if found is None else ImuSamples(*found.values())
 
 
-def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
+def read_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
+    """Return shape and type of an array in NumPy's format; the file then stands at its first value."""
     version = np.lib.format.read_magic(member)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran, dtype = read(member)
-    if fortran and len(shape) > 1:
-        raise ValueError(f"an array of the shape {shape} is stored by columns; store it by rows")
+    shape, _, dtype = read(member)
     return shape, dtype
 
 

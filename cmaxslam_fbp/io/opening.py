@@ -12,19 +12,22 @@ from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.io.bad_input import one_line_errors
 from cmaxslam_fbp.io.recording import Recording
 
+_ADVICE = "'cmaxslam-fbp formats' lists what is read"
+
 
 def open_recording(path: str | os.PathLike[str], **options: Any) -> Recording:
     """Open a recording of any of the known formats, recognised by its content or its ending.
 
     Options are those of `config.RecordingConfig`: `events_topic`, `poses_topic` and `imu_topic` for a bag with several
-    candidates; `calibration` (a file) comes before the recording's own, `calibration_scale` is for one of another
-    resolution; `sensor_size` (width, height) is for recordings that do not tell it.
+    candidates, `events_dataset` for an HDF5 file with several; `calibration` (a file) comes before the recording's own,
+    `calibration_scale` is for one of another resolution; `sensor_size` (width, height) is for recordings that do not
+    tell it.
     """
     path = Path(path)
     settings = load_config(flags={f"recording.{name}": value for name, value in options.items()}).recording
     with one_line_errors(path):
         if not path.exists():
-            raise RecordingError(f"{path} does not exist; give {readable_formats()}")
+            raise RecordingError(f"{path} does not exist; {_ADVICE}")
         if not path.is_dir() and not path.is_file():
             raise RecordingError(f"{path} is a device or a pipe; give a file or folder")
         # The newest first: a format from outside may be a special case of one that is known.
@@ -33,10 +36,10 @@ def open_recording(path: str | os.PathLike[str], **options: Any) -> Recording:
                 with one_line_errors(path, form.damage_advice):
                     return form(path, settings)
         if path.is_dir():
-            files = " and ".join(f"no {form.folder_file}" for form in reversed(_formats()) if form.folder_file)
-            raise RecordingError(f"the folder {path} is not a recording: it has {files}")
+            files = ", ".join(form.folder_file for form in _formats() if form.folder_file)
+            raise RecordingError(f"the folder {path} is not a recording: it has none of {files}")
         what = "is empty" if path.stat().st_size == 0 else "is not a recording"
-        raise RecordingError(f"{path} {what}; give {readable_formats()}")
+        raise RecordingError(f"{path} {what}; {_ADVICE}")
 
 
 def readable_formats() -> str:

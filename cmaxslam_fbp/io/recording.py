@@ -67,6 +67,8 @@ class Recording(ABC):
         What writes this format, by the ending of the path ("" for a folder); nothing where it is only read.
     folder_files : tuple of str
         Names of all files in a folder that this format writes: only these are ever replaced.
+    needs : tuple of str
+        Modules without which it cannot be read; the extra `formats` installs them.
     size_advice : str
         What to do where the sensor's size is not known.
     damage_advice : str
@@ -78,6 +80,7 @@ class Recording(ABC):
     folder_file: ClassVar[str] = ""
     sinks: ClassVar[Mapping[str, Sink]] = {}
     folder_files: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[tuple[str, ...]] = ()
     size_advice: ClassVar[str] = "give it with --sensor-size WIDTHxHEIGHT"
     damage_advice: ClassVar[str] = "it may be cut or damaged"
 
@@ -156,6 +159,11 @@ class Recording(ABC):
         with one_line_errors(self.path, self.damage_advice):
             return part()
 
+    @property
+    def camera_number(self) -> int:
+        """Which of several cameras of the same size in a calibration file it is: 0 the first, or left one."""
+        return 0
+
     @cached_property
     def known_size(self) -> SensorSize | None:
         """The sensor's size as the user says, else as the recording tells, else as the given calibration does."""
@@ -184,7 +192,7 @@ class Recording(ABC):
         """The calibrated camera, or None: that of the given calibration first, else the recording's own."""
         file = self.options.calibration
         if file is not None:
-            camera: Camera | None = read_calibration(file, self.calibrated_size)
+            camera: Camera | None = read_calibration(file, self.calibrated_size, self.camera_number)
         else:
             camera = self._read(self._own_calibration)
         if camera is None:
@@ -196,7 +204,7 @@ class Recording(ABC):
         if self.camera is None:
             raise CalibrationError(
                 f"{self.path} has no calibration: give one with --calib "
-                "(an ECD calib.txt, or an OpenCV, ROS or Kalibr YAML file)"
+                "(an ECD calib.txt, an OpenCV, ROS, Kalibr or DSEC YAML file, or Basalt's JSON)"
             )
         return self.camera
 

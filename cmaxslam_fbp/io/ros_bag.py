@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from cmaxslam_fbp.io.bad_input import largest_plausible_size
+from cmaxslam_fbp.io.bad_input import unpack
 
 if TYPE_CHECKING:
     from cmaxslam_fbp.events import Events, SensorSize
@@ -52,16 +52,6 @@ class _BoundedPath(type(Path())):  # type: ignore[misc]
         return _BoundedFile(io.FileIO(self)) if mode == "rb" else super().open(mode, *options, **more)
 
 
-def _unpack(decompressor: Any, data: bytes) -> bytes:
-    """Unpack the bytes of a chunk, but not without end."""
-    limit = largest_plausible_size(len(data))
-    unpacked: bytes = decompressor.decompress(data, limit)
-    if not decompressor.eof:
-        what = f"holds more than {limit:,}: no real recording does" if len(unpacked) == limit else "is cut"
-        raise ValueError(f"a compressed chunk of {len(data):,} bytes {what}")
-    return unpacked
-
-
 def _bound_decompression() -> None:
     """Put decompression with a limit into the tables of rosbags, which unpacks whatever a chunk holds."""
     from bz2 import BZ2Decompressor
@@ -71,12 +61,12 @@ def _bound_decompression() -> None:
     from rosbags.rosbag2 import storage_mcap as mcap
 
     ros1.decompressors |= {
-        "bz2": lambda data: _unpack(BZ2Decompressor(), data),
-        "lz4": lambda data: _unpack(LZ4FrameDecompressor(), data),
+        "bz2": lambda data: unpack(BZ2Decompressor(), data),
+        "lz4": lambda data: unpack(LZ4FrameDecompressor(), data),
     }
     mcap.DECOMPRESSORS |= {
-        "lz4": lambda data, _: _unpack(LZ4FrameDecompressor(), data),
-        "zstd": lambda data, _: _unpack(mcap.zstd.ZstdDecompressor(), data),  # type: ignore[attr-defined]
+        "lz4": lambda data, _: unpack(LZ4FrameDecompressor(), data),
+        "zstd": lambda data, _: unpack(mcap.zstd.ZstdDecompressor(), data),  # type: ignore[attr-defined]
     }
 
 

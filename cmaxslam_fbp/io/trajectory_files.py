@@ -5,7 +5,10 @@ Times are parsed digit by digit: a Unix stamp keeps its nanoseconds, which a flo
 
 from __future__ import annotations
 
+import math
 import os
+import re
+from array import array
 from decimal import Decimal
 from pathlib import Path
 
@@ -20,8 +23,11 @@ from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 POSE_COLUMNS = ("t", "tx", "ty", "tz", "qx", "qy", "qz", "qw")
 IMU_COLUMNS = ("t", "ax", "ay", "az", "gx", "gy", "gz")
+TUM_VIE_IMU_COLUMNS = ("t", "gx", "gy", "gz", "ax", "ay", "az", "temperature")
 
-_LARGEST_S = LARGEST_NS // NS_PER_S
+# The digits of a unit of time in nanoseconds, and its name.
+_UNITS = {"s": (9, "seconds"), "us": (3, "microseconds")}
+
 _UNIT_TOLERANCE = 1e-2  # what RotationTrajectory accepts: files with two decimals still pass
 
 
@@ -38,9 +44,9 @@ def read_imu(path: str | os.PathLike[str]) -> ImuSamples:
     return parse_imu(_read_text(path), source=str(path))
 
 
-def parse_trajectory(text: str, *, source: str) -> RotationTrajectory:
-    """Return the trajectory of the text of a TUM file; `source` names it in errors."""
-    t_ns, values, lines = _parse_samples(text, source, POSE_COLUMNS)
+def parse_trajectory(text: str, *, source: str, time_unit: str = "s") -> RotationTrajectory:
+    """Return the trajectory of the text of a TUM file, with times in s or us; `source` names it in errors."""
+    t_ns, values, lines = _parse_samples(text, source, POSE_COLUMNS, time_unit)
     quaternions = values[:, 3:]
     bad = np.abs(np.linalg.norm(np.clip(quaternions, -2, 2), axis=1) - 1) >= _UNIT_TOLERANCE
     if bad.any():
@@ -49,15 +55,22 @@ def parse_trajectory(text: str, *, source: str) -> RotationTrajectory:
             f"{source}, line {lines[place]}: the quaternion {quaternions[place].tolist()} is not of unit "
             f"length; the columns must be {' '.join(POSE_COLUMNS)}"
         )
-    if len(t_ns) < 2:
-        raise TrajectoryError(f"{source}: only one pose; a trajectory needs at least two")
-    return RotationTrajectory(t_ns, quaternions, values[:, :3])
+    try:
+        return RotationTrajectory(t_ns, quaternions, values[:, :3])
+    except TrajectoryError as error:
+        raise TrajectoryError(f"{source}: {error}") from None
 
 
 def parse_imu(text: str, *, source: str) -> ImuSamples:
     """Return the samples of the text of an inertial file; `source` names it in errors."""
     t_ns, values, _ = _parse_samples(text, source, IMU_COLUMNS)
     return ImuSamples(t_ns, values[:, 3:], values[:, :3])
+
+
+def parse_tum_vie_imu(text: str, *, source: str) -> ImuSamples:
+    """Return the samples of an `imu_data.txt` of TUM-VIE: microseconds, the gyroscope first."""
+    t_ns, values, _ = _parse_samples(text, source, TUM_VIE_IMU_COLUMNS, "us")
+    return ImuSamples(t_ns, values[:, :3], values[:, 3:6])
 
 
 def write_trajectory(path: str | os.PathLike[str], trajectory: RotationTrajectory) -> None:
@@ -108,72 +121,56 @@ def _read_text(path: str | os.PathLike[str]) -> str:
         raise TrajectoryError(f"{path}: is not a text file; give one with a line per sample") from error
 
 
-def _parse_samples(text: str, source: str, columns: tuple[str, ...]) -> tuple[IntArray, FloatArray, list[int]]:
+def _parse_samples(
+    text: str, source: str, columns: tuple[str, ...], time_unit: str = "s"
+) -> tuple[IntArray, FloatArray, list[int]]:
     """Return times (N,), the other columns (N, C - 1) and the line number of each sample."""
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        row = line.partition("#")[0].split()
+    t_ns, values, lines = array("q"), array("d"), array("q")  # an hour of samples as objects would take a gigabyte
+    for number, match in enumerate(re.finditer(r"(?m)^.*$", text), start=1):
+        row = match[0].partition("#")[0].split()
         if not row:
             continue
-        if len(row) != len(columns):
-            raise TrajectoryError(
-                f"{source}, line {number}: {len(row)} columns instead of {len(columns)}; "
-                f"write them as {' '.join(columns)}, separated by spaces"
-            )
-        rows.append(row)
-        lines.append(number)
-    if not rows:
-        raise TrajectoryError(f"{source}: holds no samples; write lines of {' '.join(columns)}")
-
-    t_ns = _parse_times([row[0] for row in rows], source, lines)
-    values = _parse_values([row[1:] for row in rows], source, lines)
-    return _drop_repeated(t_ns, values, source, lines)
-
-
-def _parse_times(stamps: list[str], source: str, lines: list[int]) -> IntArray:
-    """Return stamps in decimal seconds as nanoseconds, rounded to the nearest."""
-    t_ns = np.empty(len(stamps), np.int64)
-    for place, stamp in enumerate(stamps):
         try:
-            seconds = Decimal(stamp)
-            too_large = seconds.is_finite() and not -_LARGEST_S < seconds < _LARGEST_S  # before exponents become digits
-            # Decimals beyond the ninth are rounded; Decimal keeps 28 digits, a stamp has at most 19.
-            t_ns[place] = 0 if too_large else int(seconds.scaleb(9).to_integral_value())
-        except (ArithmeticError, ValueError) as error:
-            raise TrajectoryError(
-                f"{source}, line {lines[place]}: the time '{stamp}' is not a number; write seconds"
-            ) from error
-        if too_large:
-            raise TrajectoryError(
-                f"{source}, line {lines[place]}: the time {stamp} is too large for seconds; "
-                "if the file counts in nanoseconds, divide by 1e9"
-            )
-    return t_ns
-
-
-def _parse_values(rows: list[list[str]], source: str, lines: list[int]) -> FloatArray:
-    """Return the numbers (N, C) of the columns after the time, all finite."""
-    try:
-        values = np.array(rows, np.float64)
-        if np.isfinite(values).all():
-            return values
-    except ValueError:
-        pass
-    for row, line in zip(rows, lines, strict=True):
-        for token in row:
-            if not _is_finite(token):
+            if len(row) != len(columns):
                 raise TrajectoryError(
-                    f"{source}, line {line}: '{token}' is not a finite number; remove or correct the line"
+                    f"{len(row)} columns instead of {len(columns)}; "
+                    f"write them as {' '.join(columns)}, separated by spaces"
                 )
-    raise AssertionError("a column that numpy cannot read holds only finite numbers")
+            t_ns.append(_parse_time(row[0], time_unit))
+            values.extend(map(_parse_value, row[1:]))
+        except TrajectoryError as error:
+            raise TrajectoryError(f"{source}, line {number}: {error}") from None
+        lines.append(number)
+    if not t_ns:
+        raise TrajectoryError(f"{source}: holds no samples; write lines of {' '.join(columns)}")
+    table = np.array(values).reshape(-1, len(columns) - 1)
+    return _drop_repeated(np.array(t_ns, np.int64), table, source, lines.tolist())
 
 
-def _is_finite(token: str) -> bool:
+def _parse_time(stamp: str, time_unit: str) -> int:
+    """Return a stamp in decimal seconds or microseconds as nanoseconds, rounded to the nearest."""
+    digits, unit = _UNITS[time_unit]
+    largest = LARGEST_NS // 10**digits
     try:
-        return bool(np.isfinite(float(token)))
+        time = Decimal(stamp)
+        if time.is_finite() and not -largest < time < largest:  # before its exponent becomes digits
+            raise TrajectoryError(
+                f"the time {stamp} is too large for {unit}; if the file counts in nanoseconds, divide by 1e9"
+            )
+        # Decimals beyond the ninth are rounded; Decimal keeps 28 digits, a stamp has at most 19.
+        return int(time.scaleb(digits).to_integral_value())
+    except (ArithmeticError, ValueError):
+        raise TrajectoryError(f"the time '{stamp}' is not a number; write {unit}") from None
+
+
+def _parse_value(token: str) -> float:
+    try:
+        value = float(token)
     except ValueError:
-        return False
+        value = math.nan
+    if not math.isfinite(value):
+        raise TrajectoryError(f"'{token}' is not a finite number; remove or correct the line")
+    return value
 
 
 def _drop_repeated(

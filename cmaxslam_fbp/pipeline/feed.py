@@ -15,16 +15,18 @@ import numpy as np
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
+from cmaxslam_fbp.frontend.rotation_check import RotationCheck, RotationResidual
 from cmaxslam_fbp.pipeline.velocities import VelocityTable
 from cmaxslam_fbp.trajectory import AngularVelocities
 
 _CHUNKS_AHEAD = 32
 _POLL_S = 0.2
+_CHECK_EVERY_NS = 250_000_000  # a packet is looked at for what a rotation does not explain
 
 # A velocity that is not known is left out: the integration goes on from its neighbours'.
 _UNKNOWN = {EstimateStatus.DEGENERATE, EstimateStatus.TOO_FEW_EVENTS}
 
-_Item = Events | VelocityEstimate | BaseException | None  # None is the end
+_Item = Events | VelocityEstimate | RotationResidual | BaseException | None  # None is the end
 
 
 class Feed:
@@ -37,12 +39,15 @@ class Feed:
     ----------
     velocities : VelocityTable
         Those that have arrived so far.
+    residuals : list of RotationResidual
+        What a rotation leaves of the motion in some packets, a few per second.
     busy_s : float
         Time that reading and frontend have worked, without waiting for the backend.
     """
 
     def __init__(self, chunks: Iterable[Events], estimator: VelocityEstimator) -> None:
         self.velocities = VelocityTable()
+        self.residuals: list[RotationResidual] = []
         self.busy_s = 0.0
         self._last_ns: int | None = None
         self._known: list[VelocityEstimate] = []
@@ -99,6 +104,8 @@ class Feed:
             self._last_ns = item.t_ns
             if item.status not in _UNKNOWN:
                 self._known.append(item)
+        elif isinstance(item, RotationResidual):
+            self.residuals.append(item)
         else:
             self._ended, self._error = True, item
 
@@ -112,8 +119,13 @@ class Feed:
                 yield events
 
         try:
-            for estimate in estimator.run(passed_on()):
+            check, due_ns = RotationCheck(estimator.camera), 0
+            for packet in estimator.packets(passed_on()):
+                estimate = estimator.estimate(packet)
                 self._put(estimate)
+                if packet.t_ns >= due_ns and (residual := check.look(packet, estimate)) is not None:
+                    self._put(residual)
+                    due_ns = packet.t_ns + _CHECK_EVERY_NS
                 self.busy_s = time.perf_counter() - began - self._waited_s
             self._put(None)
         except _StoppedError:

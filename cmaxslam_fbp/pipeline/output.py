@@ -7,6 +7,7 @@ import json
 import resource
 import sys
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from cmaxslam_fbp import __version__
 from cmaxslam_fbp.arrays import FloatArray, Picture
 from cmaxslam_fbp.config import Config, dump_config
 from cmaxslam_fbp.errors import CmaxSlamError
+from cmaxslam_fbp.evaluation import event_area
 from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.io.trajectory_files import format_seconds, trajectory_lines
@@ -36,8 +38,10 @@ from cmaxslam_fbp.trajectory import AngularVelocities
 
 RUN = "run.json"
 
+_HOT_PIXELS_LISTED = 100  # in run.json: those with the most events
 _VELOCITY_COLUMNS = "t_s,wx_rad_s,wy_rad_s,wz_rad_s,frontend_wx_rad_s,frontend_wy_rad_s,frontend_wz_rad_s,status"
-_WINDOW_COLUMNS = "start_s,end_s,events,tracking,score,match,evaluations,seconds"
+_DEVIATION_COLUMNS = "t_s,sigma_x_deg,sigma_y_deg,sigma_z_deg"
+_WINDOW_COLUMNS = "start_s,end_s,events,tracking,score,match,evaluations,seconds,reason"
 
 
 class RunState(str, Enum):
@@ -88,7 +92,7 @@ Output = Callable[[Run], str | bytes | None]
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """A text file with one line per time: `lines` returns the times and lines of a result from a time on, or all."""
 
     header: str | Callable[[SlamResult], str]
@@ -101,11 +105,6 @@ class Table:
     def first_line(self, result: SlamResult) -> str:
         """Return the header."""
         return self.header if isinstance(self.header, str) else self.header(result)
-
-
-def write_result(folder: Path, result: SlamResult, config: Config, recording: Recording, command: list[str]) -> None:
-    """Write all files of a finished run."""
-    write_outputs(Run(folder, result, config, recording, command), OUTPUTS)
 
 
 def write_outputs(run: Run, names: Iterable[str]) -> list[str]:
@@ -214,12 +213,22 @@ def _run_figures(run: Run) -> str | None:
                     ("refinement", timing.refinement_s),
                 )
             },
+            "tracking": result.trust[0].value,
+            "tracking_reason": result.trust[1],
+            "unexplained_motion": result.unexplained_motion,
             "windows": len(result.windows),
+            "windows_by_tracking": dict(Counter(window.tracking.value for window in result.windows)),
             "windows_lost": result.lost_windows,
             "evaluations_per_window": float(np.mean([w.evaluations for w in result.windows] or [0])),
             "refinement_turns_deg": result.refinements,
             "parallax_deg": result.hand_held.parallax_deg if result.hand_held else None,
             "scene_distance_m": result.scene_distance_m,
+            "event_area": event_area(result.panorama),
+            "hot_pixels": {
+                "count": len(result.hot_pixels.pixels),
+                "events": result.hot_pixels.events,
+                "x_y_events": result.hot_pixels.pixels[:_HOT_PIXELS_LISTED],
+            },
             "peak_memory_mb": peak_memory_mb(),
             "warnings": result.warnings,
         }
@@ -262,16 +271,30 @@ def _windows(result: SlamResult, since_ns: int | None) -> tuple[list[int], list[
         match = "" if w.match is None else f"{w.match:.6f}"
         lines.append(
             f"{format_seconds(w.start_ns)},{format_seconds(w.end_ns)},{w.events},{w.tracking.value},"
-            f"{w.score:.9g},{match},{w.evaluations},{w.seconds:.6f}"
+            f"{w.score:.9g},{match},{w.evaluations},{w.seconds:.6f},{w.reason}"
         )
     return [w.start_ns for w in windows], lines
 
 
+def _deviations(result: SlamResult, since_ns: int | None) -> tuple[list[int], list[str]]:
+    """Return the standard deviations of the orientation in the middle of each window that is in the map."""
+    times, lines = [], []
+    for window in result.windows:
+        t_ns = (window.start_ns + window.end_ns) // 2
+        if window.covariance is None or (since_ns is not None and t_ns < since_ns):
+            continue
+        sigmas_deg = np.degrees(np.sqrt(np.diagonal(window.covariance)))
+        times.append(t_ns)
+        lines.append(f"{format_seconds(t_ns)},{','.join(f'{sigma:.6f}' for sigma in sigmas_deg)}")
+    return times, lines
+
+
 # The files that grow with a run.
 TABLES = {
-    "trajectory.txt": Table(trajectory_header, _trajectory),
-    "angular_velocity.csv": Table(_VELOCITY_COLUMNS, _velocities),
-    "windows.csv": Table(_WINDOW_COLUMNS, _windows),
+    "trajectory.txt": TextTable(trajectory_header, _trajectory),
+    "trajectory_deviation.csv": TextTable(_DEVIATION_COLUMNS, _deviations),
+    "angular_velocity.csv": TextTable(_VELOCITY_COLUMNS, _velocities),
+    "windows.csv": TextTable(_WINDOW_COLUMNS, _windows),
 }
 
 # Every file by its name, in the order of writing; None for one that a run has nothing for.

@@ -12,8 +12,10 @@ from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.backend.hand_refinement import HandHeld
 from cmaxslam_fbp.backend.tracking import Tracking, WindowReport
 from cmaxslam_fbp.evaluation import Evaluation
+from cmaxslam_fbp.events.hot_pixels import HotPixels
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.gaps import Stretch
+from cmaxslam_fbp.pipeline.trust import overall
 from cmaxslam_fbp.pipeline.velocities import Velocities
 from cmaxslam_fbp.trajectory import RotationTrajectory
 
@@ -51,10 +53,14 @@ class SlamResult:
         Where the time went.
     refinements : list of float
         For each pass of the refinement, by how many degrees the windows turned (RMS).
+    hot_pixels : HotPixels
+        Whose events were left out.
     interrupted : bool
         Whether the run was ended early; the result is what there was by then.
     warnings : list of str
         What a user should know.
+    unexplained_motion : float or None
+        The part of the image's motion that no rotation explains; None where no packet tells.
     evaluation : Evaluation or None
         Errors, where the recording has reference poses.
     hand_held : HandHeld or None
@@ -70,8 +76,10 @@ class SlamResult:
     events: int
     timing: Timing
     refinements: list[float] = field(default_factory=list)
+    hot_pixels: HotPixels = field(default_factory=lambda: HotPixels([]))
     interrupted: bool = False
     warnings: list[str] = field(default_factory=list)
+    unexplained_motion: float | None = None
     evaluation: Evaluation | None = None
     hand_held: HandHeld | None = None
     scene_distance_m: float | None = None
@@ -110,6 +118,11 @@ class SlamResult:
     def lost_windows(self) -> int:
         """Windows in which tracking was lost."""
         return sum(window.tracking is Tracking.LOST for window in self.windows)
+
+    @property
+    def trust(self) -> tuple[Tracking, str]:
+        """What became of the run as a whole, and why, in words."""
+        return overall(self.windows, self.unexplained_motion)
 
     def trajectory(self, since_ns: int | None = None) -> RotationTrajectory:
         """Return samples of the trajectory at 200 Hz, from the first event, or a later time, to the last event.

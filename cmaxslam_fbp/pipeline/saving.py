@@ -10,13 +10,13 @@ from typing import BinaryIO
 from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.io.atomic_files import in_the_making
-from cmaxslam_fbp.pipeline.output import OUTPUTS, RUN, TABLES, Run, RunState, Table, write_outputs
+from cmaxslam_fbp.pipeline.output import OUTPUTS, RUN, TABLES, Run, RunState, TextTable, write_outputs
 from cmaxslam_fbp.pipeline.result import SlamResult
 from cmaxslam_fbp.pipeline.slam import Step
 
 _TABLES_EVERY_S = 4.0  # and the end of a window: within five seconds
 _MAP_EVERY_S = 30.0
-_LARGEST_SHARE = 0.02  # of the run's time that writing may take: what is slow to write is written less often
+_LARGEST_SHARE = 0.02  # of the run's time that writing the map may take
 _BLOCK = 1 << 20
 
 
@@ -44,27 +44,33 @@ class RunSaver:
         run = self._run(step.result(), RunState.RUNNING)
         for table in self._tables:
             table.write(run.result, step.settled_ns)
-        self._tables_due = _next_time(began, _TABLES_EVERY_S)
+        self._tables_due = began + _TABLES_EVERY_S
         if is_first:
             write_outputs(run, ["config.yaml"])
         if began >= self._map_due:
             map_began = time.monotonic()
             write_outputs(run, ["panorama.npy", "panorama.png"])
-            self._map_due = _next_time(map_began, _MAP_EVERY_S)
+            # What is slow to write is written less often.
+            self._map_due = began + max(_MAP_EVERY_S, (time.monotonic() - map_began) / _LARGEST_SHARE)
         write_outputs(run, [RUN])
 
     def finish(self, result: SlamResult, reason: str) -> list[str]:
         """Write all files of a run that has come to its end, or was stopped; return what could not be made."""
         state = RunState.INTERRUPTED if result.interrupted else RunState.FINISHED
-        return write_outputs(self._run(result, state, reason if result.interrupted else ""), OUTPUTS)
+        return self._write_all(self._run(result, state, reason if result.interrupted else ""))
 
     def break_off(self, state: RunState, reason: str) -> SlamResult | None:
         """Write all files of a run that ended without a result; return what there was, or None where nothing was."""
         if self._step is None:
             return None
         result = self._step.result()
-        write_outputs(self._run(result, state, reason), OUTPUTS)
+        self._write_all(self._run(result, state, reason))
         return result
+
+    def _write_all(self, run: Run) -> list[str]:
+        for table in self._tables:
+            table.write(run.result, None if self._step is None else self._step.settled_ns)
+        return write_outputs(run, [name for name in OUTPUTS if name not in TABLES])
 
     def _run(self, result: SlamResult, state: RunState, reason: str = "") -> Run:
         return Run(self.folder, result, self._config, self._recording, self._command, state, reason)
@@ -73,7 +79,7 @@ class RunSaver:
 class GrowingFile:
     """A table that is whole at any moment, and whose settled lines are made only once."""
 
-    def __init__(self, path: Path, table: Table) -> None:
+    def __init__(self, path: Path, table: TextTable) -> None:
         self._path, self._table = path, table
         self._kept_bytes = 0  # of the lines that have settled
         self._since_ns: int | None = None  # time of the first line that has not
@@ -102,9 +108,3 @@ def _copy(path: Path, count: int, target: BinaryIO) -> None:
         while count and (block := source.read(min(count, _BLOCK))):
             target.write(block)
             count -= len(block)
-
-
-def _next_time(began: float, interval_s: float) -> float:
-    """Return when to write again what has been written since a time."""
-    now = time.monotonic()
-    return now + max(interval_s, (now - began) / _LARGEST_SHARE)

@@ -18,13 +18,16 @@ from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.errors import ConfigError, RecordingError, TrajectoryError
 from cmaxslam_fbp.evaluation import Evaluation, evaluate
 from cmaxslam_fbp.events import Events
-from cmaxslam_fbp.events.filters import filter_events
+from cmaxslam_fbp.events.filters import EventFilter
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.io.recording import EventStream, Recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.feed import Feed
 from cmaxslam_fbp.pipeline.gaps import RunClock
 from cmaxslam_fbp.pipeline.result import SlamResult, Timing
+from cmaxslam_fbp.pipeline.trust import mark_windows, unexplained_motion
+
+_MANY_HOT_PIXELS, _MANY_HOT_EVENTS = 0.002, 0.1  # parts of the sensor, and of the events, that are worth a warning
 
 _FEWEST_PASSAGES = 2000  # of which translation and distances can be told at all
 
@@ -143,6 +146,7 @@ class _Run:
         self._backend = Backend(config.backend, camera)
         self._stream: EventStream = recording.chunks(start_s, duration_s)
         self._clock = self._new_clock()
+        self._filter = self._new_filter()
         self._feed: Feed | None = None
         self._events = 0
         self._start_ns = self._end_ns = 0  # on the clock of the run
@@ -153,7 +157,7 @@ class _Run:
 
     def first_pass(self) -> None:
         """Follow the camera through the recording, frontend and backend side by side."""
-        with Feed(self._filtered(self._stream, self._clock), self._estimator) as feed:
+        with Feed(self._filtered(self._stream, self._filter, self._clock), self._estimator) as feed:
             self._feed = feed
             for window in self._windows(self._counted(feed.chunks())):
                 spline = self._backend.state.spline
@@ -201,14 +205,20 @@ class _Run:
 
     def _windows_again(self) -> Iterator[Window]:
         """Start a new pass over the windows."""
-        return self._windows(self._filtered(self._recording.chunks(*self._range), self._new_clock()))
+        return self._windows(
+            self._filtered(self._recording.chunks(*self._range), self._new_filter(), self._new_clock())
+        )
 
     def _new_clock(self) -> RunClock:
         return RunClock(round(self._config.backend.stride_s * NS_PER_S))
 
-    def _filtered(self, stream: EventStream, clock: RunClock) -> Iterator[Events]:
+    def _new_filter(self) -> EventFilter:
+        seen = self._recording.require_camera().seen_pixels()
+        return EventFilter(self._config.events, self._recording.sensor_size, seen)
+
+    def _filtered(self, stream: EventStream, events: EventFilter, clock: RunClock) -> Iterator[Events]:
         """Return the events that all stages work on, of a pass over the recording, on the clock of the run."""
-        return clock.shorten(filter_events(stream, self._config.events, self._recording.sensor_size))
+        return clock.shorten(events.run(stream, stream.defects))
 
     def _counted(self, chunks: Iterable[Events]) -> Iterator[Events]:
         """Count the events that come by."""
@@ -248,7 +258,8 @@ class _Run:
         end_ns = min(self._end_ns, state.spline.end_ns)
         path = None if self._hand_held is None else self._hand_held.positions
         stretches = self._clock.stretches(state.spline, self._start_ns, end_ns, path)
-        velocities, windows = feed.velocities.rows(), list(state.reports.values())
+        velocities, residuals = feed.velocities.rows(), list(feed.residuals)
+        windows = mark_windows(list(state.reports.values()), residuals)
         if len(stretches) > 1:
             velocities = velocities.copy()
             velocities["t_ns"] = self._clock.to_recording(velocities["t_ns"])
@@ -268,6 +279,8 @@ class _Run:
             refinements=list(self._backend.refinement.turns_deg),
             hand_held=self._hand_held,
             scene_distance_m=self._config.backend.scene_distance_m,
+            hot_pixels=self._filter.hot_pixels,
+            unexplained_motion=unexplained_motion(residuals),
         )
         result.warnings.extend(self._warnings(result))
         return result
@@ -280,6 +293,15 @@ class _Run:
         lines = [*self._stream.defects.describe(), *self._reference_faults]
         if self._hand_held_problem is not None:
             lines.append(self._hand_held_problem)
+        hot, pixels = result.hot_pixels, self._recording.sensor_size.width * self._recording.sensor_size.height
+        if len(hot.pixels) > _MANY_HOT_PIXELS * pixels or hot.events > _MANY_HOT_EVENTS * result.events:
+            lines.append(
+                f"{len(hot.pixels):,} hot pixels were left out, with {hot.events:,} events beside the "
+                f"{result.events:,} that are used; events.hot_pixel_factor=null keeps them"
+            )
+        word, reason = result.trust
+        if word is Tracking.NOT_A_ROTATION:
+            lines.append(f"this recording is not a rotation ({reason})")
         if result.gaps_ns:
             longest_s = max(end - start for start, end in result.gaps_ns) / NS_PER_S
             lines.append(
@@ -292,6 +314,11 @@ class _Run:
                 f"tracking was lost in {result.lost_windows} of {len(result.windows)} windows, first at "
                 f"{(first.start_ns - result.start_ns) / NS_PER_S:.2f} s; there the trajectory is the frontend's"
             )
+        found = [window for window in result.windows if window.tracking is Tracking.FOUND_AGAIN]
+        if found:
+            times = ", ".join(f"{(window.start_ns - result.start_ns) / NS_PER_S:.2f}" for window in found[:5])
+            more = f" and {len(found) - 5} times more" if len(found) > 5 else ""
+            lines.append(f"found again in the map at {times} s{more}: there the trajectory jumps")
         return lines
 
     def evaluated(self, result: SlamResult) -> SlamResult:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cmaxslam_fbp.errors import OutputError
+from cmaxslam_fbp.evaluation import event_area
 from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.report.page import data_uri, fill_template, read_resource
 from cmaxslam_fbp.report.plots import Curve, Panel, plot_bars, plot_panels
@@ -30,6 +31,10 @@ def _relative(dt: str) -> Figure:
     return lambda files: (files.metrics or {}).get("relative_rms_deg_s", {}).get(dt)
 
 
+def _published(name: str) -> Figure:
+    return lambda files: ((files.metrics or {}).get("cmax_slam") or {}).get(name)
+
+
 def _of_run(name: str) -> Figure:
     return lambda files: files.run.get(name)
 
@@ -39,6 +44,8 @@ _ERRORS: dict[str, Figure] = {
     "absolute error, largest [deg]": _metric("absolute_best_fit_max_deg"),
     "relative error over 1 s [deg/s]": _relative("1"),
     "angular velocity error, RMS [deg/s]": _metric("angular_velocity_rms_deg_s"),
+    "Abs as CMax-SLAM prints it [deg]": _published("abs_deg"),
+    "Rel as CMax-SLAM prints it [deg/s]": _published("rel_deg_s"),
 }
 _SPEED: dict[str, Figure] = {
     "real-time factor": _of_run("real_time_factor"),
@@ -49,6 +56,7 @@ _OTHER: dict[str, Figure] = {
     "duration [s]": lambda files: files.duration_s,
     "events [million]": lambda files: files.run.get("events", 0) / 1e6,
     "windows lost": _of_run("windows_lost"),
+    "event area [% of the map]": lambda files: 100 * event_area(files.panorama),
     "evaluations per window": _of_run("evaluations_per_window"),
 }
 

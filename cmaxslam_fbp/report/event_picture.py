@@ -25,7 +25,7 @@ class EventPicture:
     """
 
     def __init__(self, camera: Camera, view: Camera | None = None) -> None:
-        self.view = view or Camera(camera.width, camera.height, camera.fx, camera.fy, camera.cx, camera.cy)
+        self.view = view or camera.without_distortion()
         self._bearings = camera.bearings()
 
     def count(self, events: Events, turns: Rotation | None = None) -> SingleArray:

@@ -21,7 +21,7 @@ _AXES = [1, 0, 2]  # of yaw, pitch and roll: y is down, x to the right, z forwar
 
 def make_charts(files: RunFiles) -> list[Chart]:
     """Return the charts that the run has data for: title, unit, and series of times and values."""
-    charts = [_orientation(files), _velocity(files), _errors(files), *_windows(files)]
+    charts = [_orientation(files), _velocity(files), _errors(files), _deviations(files), *_windows(files)]
     return [chart for chart in charts if chart is not None]
 
 
@@ -38,7 +38,7 @@ def lost_ranges_s(files: RunFiles) -> list[list[float]]:
 def _orientation(files: RunFiles) -> Chart:
     chosen = even_indices(len(files.trajectory))
     times, angles = files.times_s[chosen], yaw_pitch_roll_deg(files.trajectory.rotations)[chosen]
-    series = _three(NAMES, times, angles, "estimate")
+    series = _bands(files) + _three(NAMES, times, angles, "estimate")
     truth = files.reference.get("ground_truth")
     if truth:
         true_angles = yaw_pitch_roll_deg(Rotation.from_quat(truth["quaternions_xyzw"]))
@@ -46,7 +46,11 @@ def _orientation(files: RunFiles) -> Chart:
         first = np.searchsorted(times, truth["t_s"][0]).clip(0, len(times) - 1)
         true_angles -= 360 * np.round((true_angles[0] - angles[first]) / 360)
         series = _three(NAMES, truth["t_s"], true_angles, "truth") + series
-    note = "yaw to the right, pitch up, roll clockwise" + (", against ground truth in the best fit" if truth else "")
+    note = (
+        "yaw to the right, pitch up, roll clockwise"
+        + (", with two standard deviations" * bool(files.deviations))
+        + (", against ground truth in the best fit" if truth else "")
+    )
     return {"id": "orientation", "title": "Orientation", "unit": "°", "note": note, "series": series}
 
 
@@ -79,7 +83,54 @@ def _errors(files: RunFiles) -> Chart | None:
         return None
     series = [_series("error", errors["t_s"], errors["absolute_deg"], 0, "area")]
     note = "angle to the ground truth, after the rotation that fits best"
+    if files.deviations:
+        t_s, sigmas = _sigmas_deg(files)
+        series.append(_series("expected", t_s, _or_none(np.linalg.norm(sigmas, axis=1)), 1, "line"))
+        note += "; expected: from the standard deviations"
     return {"id": "error", "title": "Absolute error", "unit": "°", "note": note, "series": series, "zero": True}
+
+
+def _deviations(files: RunFiles) -> Chart | None:
+    if not files.deviations:
+        return None
+    t_s, sigmas = _sigmas_deg(files)
+    labels = [f"{name} {'xyz'[axis]}" for name, axis in zip(NAMES, _AXES, strict=True)]
+    series = [
+        _series(name, t_s, _or_none(sigmas[:, axis]), n, "line")
+        for n, (name, axis) in enumerate(zip(labels, _AXES, strict=True))
+    ]
+    note = "of the orientation about the axes of the camera; none where it is lost or still"
+    return {"id": "deviation", "title": "Standard deviation", "unit": "°", "note": note, "series": series, "zero": True}
+
+
+def _sigmas_deg(files: RunFiles) -> tuple[FloatArray, FloatArray]:
+    """Return times and standard deviations (N, 3) about x, y and z, with a row of NaN in each longer break."""
+    t_s = files.seconds(files.deviations["t_s"])
+    sigmas = np.column_stack([files.deviations[f"sigma_{axis}_deg"] for axis in "xyz"])
+    chosen = even_indices(len(t_s))
+    t_s, sigmas = t_s[chosen], sigmas[chosen]
+    steps = np.diff(t_s)
+    breaks = np.flatnonzero(steps > 2.5 * np.median(steps)) + 1 if len(steps) else np.empty(0, np.intp)
+    return np.insert(t_s, breaks, t_s[breaks] - 1e-3), np.insert(sigmas, breaks, np.nan, axis=0)
+
+
+def _bands(files: RunFiles) -> list[dict[str, Any]]:
+    """Return bands of two standard deviations around yaw, pitch and roll."""
+    if not files.deviations:
+        return []
+    t_s, sigmas = _sigmas_deg(files)
+    angles = yaw_pitch_roll_deg(files.trajectory.rotations)
+    bands = []
+    for n, (name, axis) in enumerate(zip(NAMES, _AXES, strict=True)):
+        middle, half = np.interp(t_s, files.times_s, angles[:, n]), 2 * sigmas[:, axis]
+        band = _series(name, t_s, _or_none(middle - half), n, "band")
+        bands.append({**band, "w": _series(name, t_s, _or_none(middle + half), n, "band")["v"]})
+    return bands
+
+
+def _or_none(values: FloatArray) -> list[float | None]:
+    """Return values, None for those that do not exist."""
+    return [float(value) if np.isfinite(value) else None for value in values]
 
 
 def _windows(files: RunFiles) -> list[Chart]:
@@ -91,7 +142,7 @@ def _windows(files: RunFiles) -> list[Chart]:
     middles = ((starts + ends) / 2)[chosen]
 
     def column(name: str) -> list[float | None]:
-        return [float(value) if np.isfinite(value) else None for value in windows[name][chosen]]
+        return _or_none(windows[name][chosen])
 
     rate = (windows["events"] / (ends - starts) / 1e6)[chosen]
 

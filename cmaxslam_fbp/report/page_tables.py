@@ -6,6 +6,7 @@ import shlex
 from html import escape
 from typing import Any
 
+from cmaxslam_fbp.evaluation import event_area
 from cmaxslam_fbp.report.run_files import RunFiles
 
 
@@ -15,10 +16,16 @@ def verdict(files: RunFiles) -> tuple[str, str]:
     windows, lost = int(run.get("windows", 0)), int(run.get("windows_lost", 0))
     if run.get("state") == "failed":
         return "bad", f"Ended by an error: {run.get('reason', '')}"
+    if run.get("tracking") == "not a rotation":
+        return "bad", "Not a rotation"
     if windows and lost > windows / 2:
         return "bad", f"Tracking lost in {lost} of {windows} windows"
     if lost:
         return "fair", f"Tracking lost in {lost} of {windows} windows"
+    if run.get("tracking") == "found again":
+        return "fair", "Lost for a while, and found again"
+    if run.get("tracking") == "still":
+        return "fair", "Still: too few events"
     if run.get("state") == "interrupted":
         return "fair", "Interrupted"
     if run.get("state") == "running":
@@ -38,10 +45,8 @@ def key_figures(files: RunFiles) -> list[tuple[str, str, str]]:
     if run.get("real_time_factor") and "wall_s" in run:
         figures.append(("Speed", f"{run['real_time_factor']:.2f}x", f"of real time; {run['wall_s']:.1f} s in all"))
     figures.append(("Recording", f"{files.duration_s:.2f} s", f"{run.get('events', 0) / 1e6:.2f} million events"))
-    covered = float((files.panorama > 0).mean())
-    figures.append(
-        ("Map", f"{files.panorama.shape[1]} x {files.panorama.shape[0]}", f"{100 * covered:.0f} % has events")
-    )
+    size, area = f"{files.panorama.shape[1]} x {files.panorama.shape[0]}", 100 * event_area(files.panorama)
+    figures.append(("Map", size, f"event area {area:.2f} %"))
     return figures
 
 
@@ -66,6 +71,12 @@ def error_rows(metrics: dict[str, Any]) -> list[tuple[str, str, str]]:
         (f"Angular velocity against {reference}: RMS", metrics["angular_velocity_rms_deg_s"], "°/s"),
         ("Angular velocity: RMS per axis", metrics["angular_velocity_rms_per_axis_deg_s"], "°/s"),
     ]
+    published = metrics.get("cmax_slam") or {}
+    for name, unit in (("abs", "deg"), ("rel", "deg_s")):
+        if published.get(f"{name}_{unit}") is not None:
+            floor = published[f"{name}_floor_{unit}"]
+            label = f"{name.capitalize()} as CMax-SLAM prints it (a perfect estimate has {floor:.3f})"
+            rows.append((label, published[f"{name}_{unit}"], "°" if name == "abs" else "°/s"))
     return [(label, "-" if value is None else f"{value:.3f}", unit) for label, value, unit in rows]
 
 
@@ -84,6 +95,10 @@ def run_rows(files: RunFiles) -> list[tuple[str, str]]:
     for name, stage in run.get("stages", {}).items():
         if stage["seconds"]:
             rows.append((name.replace("_", " ").capitalize(), f"{stage['seconds']:.2f} s"))
+    if "tracking" in run:
+        rows.append(("Tracking", f"{run['tracking']}: {run.get('tracking_reason', '')}"))
+    if "unexplained_motion" in run:
+        rows.append(("Motion that no rotation explains", f"{100 * run['unexplained_motion']:.1f} %"))
     if "windows" in run:
         evaluations = run.get("evaluations_per_window", 0.0)
         rows.append(("Windows", f"{run['windows']}, {evaluations:.1f} evaluations each"))

@@ -13,18 +13,28 @@ from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.report.decimation import even_indices, peak_indices
 from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
 
+_BISECTIONS = 12
 _BORDER_STEPS = 12  # per side: enough for the bend that lens distortion gives to the border
 
 
 def field_of_view(camera: Camera) -> FloatArray:
-    """Return the sensor's border as unit directions (K, 3) in the camera frame, clockwise from the upper left."""
+    """Return the border of what is seen as unit directions (K, 3) in the camera frame, clockwise from upper left."""
     right, bottom = camera.width - 0.5, camera.height - 0.5
     corners = np.array([[-0.5, -0.5], [right, -0.5], [right, bottom], [-0.5, bottom]])
     share = np.linspace(0, 1, _BORDER_STEPS, endpoint=False)[:, None]
     border = np.concatenate(
         [(1 - share) * a + share * b for a, b in zip(corners, np.roll(corners, -1, 0), strict=True)]
     )
-    rays = np.column_stack([camera.undistort(border), np.ones(len(border))])
+    # Where the lens does not see on the border, the border of its field on the way to the middle stands for it.
+    centre = np.array([camera.cx, camera.cy])
+    inner, outer = np.zeros(len(border)), np.ones(len(border))
+    middle = outer
+    for _ in range(_BISECTIONS):
+        is_seen = np.isfinite(camera.undistort(centre + middle[:, None] * (border - centre))).all(axis=1)
+        inner, outer = np.where(is_seen, middle, inner), np.where(is_seen, outer, middle)
+        middle = (inner + outer) / 2
+    points = camera.undistort(centre + inner[:, None] * (border - centre))
+    rays = np.column_stack([points, np.ones(len(border))])
     return rays / np.linalg.norm(rays, axis=1, keepdims=True)
 
 

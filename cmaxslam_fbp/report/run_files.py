@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import warnings
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,8 +48,9 @@ class RunFiles:
         `R_wc` at 200 Hz.
     panorama : (height, width) float32
         The map.
-    velocities, windows : dict of str to array or list of str
-        The columns of `angular_velocity.csv` and `windows.csv`; empty where there is no such file.
+    velocities, windows, deviations : dict of str to array or list of str
+        The columns of `angular_velocity.csv`, `windows.csv` and `trajectory_deviation.csv`; empty where there is no
+        such file.
     reference : dict
         What `report_data.json` says of camera, ground truth and gyroscope; empty where there is no such file.
     packet_pictures : tuple of bytes
@@ -64,6 +66,7 @@ class RunFiles:
     panorama: npt.NDArray[np.float32]
     velocities: Columns
     windows: Columns
+    deviations: Columns
     reference: dict[str, Any]
     packet_pictures: tuple[bytes, ...]
     faults: list[str]
@@ -98,6 +101,7 @@ class RunFiles:
             panorama=_read(path / "panorama.npy", _read_map),
             velocities=optional("angular_velocity.csv", _read_velocities) or {},
             windows=optional("windows.csv", _read_windows) or {},
+            deviations=optional("trajectory_deviation.csv", _read_deviations) or {},
             reference=optional(REPORT_DATA, _read_json(ReportData)) or {},
             packet_pictures=tuple(picture for picture in pictures if picture is not None),
             faults=faults,
@@ -197,21 +201,28 @@ def _read_windows(path: Path) -> Columns:
     return columns
 
 
+def _read_deviations(path: Path) -> Columns:
+    columns = _read_columns(path, ["t_s", *(f"sigma_{axis}_deg" for axis in "xyz")])
+    if columns and not (np.diff(columns["t_s"]) > 0).all():
+        raise ValueError("times do not increase")
+    return columns
+
+
 def _read_columns(path: Path, numbers: list[str], texts: Sequence[str] = ()) -> Columns:
     """Return columns of a table with a header; none where there is no row."""
+    found: dict[str, Any] = {**{name: array("d") for name in numbers}, **{t: [] for t in texts}}
     with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file, strict=True))
-    if not rows:
-        return {}
-    if missing := [name for name in (*numbers, *texts) if name not in rows[0]]:
-        raise ValueError(f"there is no column {', '.join(missing)}")
-    for line, row in enumerate(rows, start=2):
-        if None in row or None in row.values():
-            raise ValueError(f"line {line} has more or fewer columns than the header")
-    columns: Columns = {name: _numbers([row[name] for row in rows]) for name in numbers}
-    if not all((np.abs(column) <= _LARGEST).all() for column in columns.values()):
+        for line, row in enumerate(csv.DictReader(file, strict=True), start=2):
+            if None in row or None in row.values():
+                raise ValueError(f"line {line} has more or fewer columns than the header")
+            if missing := [name for name in found if name not in row]:
+                raise ValueError(f"there is no column {', '.join(missing)}")
+            for name, values in found.items():
+                values.append(float(row[name]) if name in numbers else row[name])
+    columns: Columns = {name: np.array(found[name]) if name in numbers else found[name] for name in found}
+    if not all((np.abs(columns[name]) <= _LARGEST).all() for name in numbers):
         raise ValueError("some numbers are not finite")
-    return {**columns, **{name: [row[name] for row in rows] for name in texts}}
+    return columns if len(columns[numbers[0]]) else {}
 
 
 def _numbers(texts: list[str]) -> FloatArray:

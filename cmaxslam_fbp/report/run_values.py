@@ -37,8 +37,12 @@ class RunFigures(Values):
     wall_s: Number | None = None
     real_time_factor: Number | None = None
     stages: dict[str, Stage] | None = None
+    tracking: str | None = None
+    tracking_reason: str | None = None
+    unexplained_motion: Number | None = None
     windows: Count | None = None
     windows_lost: Count | None = None
+    windows_by_tracking: dict[str, Count] | None = None
     evaluations_per_window: Number | None = None
     refinement_turns_deg: list[Number] | None = None
     peak_memory_mb: Number | None = None
@@ -60,6 +64,7 @@ class Metrics(Values):
     angular_velocity_rms_deg_s: Number
     angular_velocity_rms_per_axis_deg_s: Number
     angular_velocity_reference: str
+    cmax_slam: dict[str, Number | None] | None = None
 
 
 class Sensor(Values):

@@ -1,4 +1,4 @@
-"""Motions: orientation and angular velocity as exact functions of time; a hand-held one, a recorded one, and none."""
+"""Motions: orientation and angular velocity as exact functions of time; hand-held, recorded, turned aside, or none."""
 
 from __future__ import annotations
 
@@ -187,3 +187,35 @@ class SampledMotion:
         vector, scalar = q[:, :3], q[:, 3:]
         product = scalar * rate[:, :3] - rate[:, 3:] * vector - np.cross(vector, rate[:, :3])
         return 2 * product / np.einsum("ij,ij->i", q, q)[:, None]
+
+
+class TurnedMotion:
+    """A motion, and from `start_s` to `end_s` a smooth turn of the camera by `turn_deg` about the world's vertical.
+
+    `R_wc = R_y(angle(t)) R(t)`, with an angle that rises as a quintic from rest to rest, to the right if positive.
+    """
+
+    def __init__(self, motion: Motion, start_s: float, end_s: float, turn_deg: float) -> None:
+        self._motion = motion
+        self._start_s, self._length_s = start_s, end_s - start_s
+        self._turn_rad = np.radians(turn_deg)
+
+    @property
+    def duration_s(self) -> float:
+        """Length in seconds."""
+        return self._motion.duration_s
+
+    def rotations(self, t_s: npt.ArrayLike) -> FloatArray:
+        """Return `R_wc` (M, 3, 3) at times (M,)."""
+        x = self._progress(t_s)
+        angles = self._turn_rad * x**3 * (10 + x * (6 * x - 15))
+        return np.asarray(Rotation.from_euler("y", angles[:, None]).as_matrix() @ self._motion.rotations(t_s))
+
+    def angular_velocities(self, t_s: npt.ArrayLike) -> FloatArray:
+        """Return the body rates (M, 3) in rad/s at times (M,): the motion's, and the turn's."""
+        x = self._progress(t_s)
+        rates = self._turn_rad * 30 * (x * (1 - x)) ** 2 / self._length_s
+        return np.asarray(self._motion.angular_velocities(t_s) + rates[:, None] * self._motion.rotations(t_s)[:, 1, :])
+
+    def _progress(self, t_s: npt.ArrayLike) -> FloatArray:
+        return np.clip((np.asarray(t_s, np.float64) - self._start_s) / self._length_s, 0, 1)

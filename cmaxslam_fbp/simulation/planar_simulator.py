@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.simulation.motions import NoRotation
 from cmaxslam_fbp.simulation.plane_map import PlaneMap, make_plane_map
 from cmaxslam_fbp.simulation.recording import HANDHELD_DURATION_S, TEXELS_PER_PIXEL, SimulatedRecording
@@ -37,6 +38,8 @@ class PlanarSimulation(SimulatedRecording):
 
     def __init__(self, settings: PlanarSettings | None = None) -> None:
         settings = settings or PlanarSettings()
+        if settings.cover is not None and settings.cover.turn_deg:
+            raise SimulationError("a camera that translates does not turn while it is covered; give turn_deg=0")
         duration_s = settings.duration_s or HANDHELD_DURATION_S
         translation = HandheldTranslation(duration_s, settings.peak_speed_m_s, settings.extent_m, settings.seed)
         super().__init__(settings, NoRotation(duration_s), duration_s, translation)
@@ -100,4 +103,6 @@ class PlanarSimulation(SimulatedRecording):
 
     def _new_sensor(self) -> EventSensor:
         settings = self.settings
-        return EventSensor(self.camera, self.plane_map, settings.sensor, settings.seed, self.foreground)
+        return EventSensor(
+            self.camera, self.plane_map, settings.sensor, settings.seed, self.foreground, lighting=self.lighting
+        )

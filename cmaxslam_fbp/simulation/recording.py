@@ -16,7 +16,9 @@ from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.simulation.foreground import Foreground, make_foreground
 from cmaxslam_fbp.simulation.imu import measure_motion
+from cmaxslam_fbp.simulation.lighting import Lighting
 from cmaxslam_fbp.simulation.motions import Motion
+from cmaxslam_fbp.simulation.readout import Readout
 from cmaxslam_fbp.simulation.schedule import Block, schedule_blocks
 from cmaxslam_fbp.simulation.sensor import EventSensor
 from cmaxslam_fbp.simulation.settings import RecordingSettings
@@ -126,11 +128,17 @@ class SimulatedRecording(ABC):
             self.settings.seed,
         )
 
+    @property
+    def lighting(self) -> Lighting:
+        """The light that changes by itself."""
+        return Lighting(self.settings.flicker, self.settings.cover)
+
     @cached_property
     def blocks(self) -> list[Block]:
         """The stretches of time that are rendered at one density."""
         times_s = np.minimum(np.arange(-(-self._duration_us // 1000) + 1) * 1e-3, self.duration_s)
-        return list(schedule_blocks(self._duration_us, self._image_speeds(times_s), self._max_step))
+        speeds = np.maximum(self._image_speeds(times_s), self.lighting.rendering_rates_hz(times_s) * self._max_step)
+        return list(schedule_blocks(self._duration_us, speeds, self._max_step))
 
     def _positions(self, times_s: FloatArray) -> FloatArray | None:
         return None if self.translation is None else self.translation.positions(times_s)
@@ -154,14 +162,17 @@ class SimulatedRecording(ABC):
         """
         if not 0 < chunk_s < np.inf:
             raise SimulationError(f"chunks of {chunk_s} s are impossible; give a positive length")
+        settings, end_ns = self.settings, self.start_ns + self._duration_us * 1000
         sensor = self.sensor()
+        readout = Readout(settings.sensor, settings.seed, self.start_ns, end_ns)
         pieces: list[Events] = []
         length_us = 0
         for block in self.blocks:
             times_s = (block.start_us + block.times_us[1:]) * 1e-6
             turned = None if self.foreground is None else self.foreground.motion.rotations(times_s)
             rotations, positions = self.motion.rotations(times_s), self._positions(times_s)
-            pieces.append(sensor.advance(block, rotations, turned, self.start_ns, positions))
+            events = sensor.advance(block, rotations, turned, self.start_ns, positions)
+            pieces.append(readout.pass_events(events, self.start_ns + (block.start_us + block.length_us) * 1000))
             length_us += block.length_us
             if length_us >= chunk_s * 1e6:
                 yield Events.concatenate(pieces)

@@ -99,4 +99,6 @@ class RoomSimulation(SimulatedRecording):
 
     def _new_sensor(self) -> EventSensor:
         settings = self.settings
-        return EventSensor(self.camera, self.room_map, settings.sensor, settings.seed, self.foreground)
+        return EventSensor(
+            self.camera, self.room_map, settings.sensor, settings.seed, self.foreground, lighting=self.lighting
+        )

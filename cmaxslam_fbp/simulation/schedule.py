@@ -47,6 +47,8 @@ def pixels_per_tangent(camera: Camera) -> float:
 
 def _largest_motion_px(camera: Camera, seen: npt.NDArray[np.float64]) -> float:
     """Motion in pixels per unit of what the pixels see (height, width, D), where it is largest."""
+    if not camera.seen_pixels().all():
+        raise SimulationError("the simulator needs a lens that sees on every pixel: give a longer focal length")
     if min(seen.shape[:2]) < 2:
         return max(camera.fx, camera.fy)
     right = np.diff(seen, axis=1)[1:]

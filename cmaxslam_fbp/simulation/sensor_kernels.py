@@ -2,8 +2,7 @@
 
 A block is a stretch of time with `K` renderings. Pixels are independent of each other, so the outer loop runs over
 pixels and the inner one over renderings: a pixel's state stays in registers and its path through the scene in
-cache. All stages are in this one file because Numba's disk cache of a function follows only its own file. No
-reassociation of sums is allowed (no `fastmath`), so that the events are the same bits everywhere.
+cache. No reassociation of sums is allowed (no `fastmath`), so that the events are the same bits everywhere.
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
@@ -20,7 +19,7 @@ LONG_AGO_US = -(10**15)
 
 LANES = 16  # renderings that are computed at once
 
-_TILE = 128  # pixels
+TILE = 128  # pixels whose levels stay in the cache between the stages
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -155,7 +154,7 @@ def cover_scene(texels, opacity, size, focal, bearings, first, count, matrices, 
 
 @compiled
 def cross_levels(
-    levels, times_us, start_us, first, pixels, on, off, rates_hz, refractory_us,
+    levels, times_us, start_us, first, pixels, on, off, rates_hz, refractories_us,
     reference, previous, last_us, noise_us, random, out_us, out_code, count,
 ):  # fmt: skip
     """Turn levels into events; return the number of pixels done and the new event count.
@@ -173,6 +172,7 @@ def cross_levels(
         pixel = first + n
         base, threshold_on, threshold_off = reference[pixel], on[pixel], off[pixel]
         low, high = base - threshold_off, base + threshold_on
+        refractory_us = refractories_us[pixel]
         next_noise = noise_us[pixel] - start_us
         active = 0
         for k in range(1, steps + 1):
@@ -232,36 +232,61 @@ def cross_levels(
 
 
 @compiled
-def advance_pixels(
-    texels, size, focal, calm, extents, bearings, face_matrices, middle,
-    front_texels, front_opacity, front_size, front_focal, front_matrices, front_cosine,
-    times_us, start_us, on, off, rates_hz, refractory_us,
-    reference, previous, last_us, noise_us, random, out_us, out_code, first, count,
-):  # fmt: skip
+def light_scene(covers, dark, flickers, lit, first, count, levels):
+    """Change `levels[:count, 1:]` by the light: `flickers` (K,) where pixels are `lit` (N,), then `covers` (K,).
+
+    A lens that is covered by c sees `(1 - c) level + c dark`. Both lists may be empty.
+    """
+    for n in range(count):
+        if len(flickers) > 0 and lit[first + n]:
+            for k in range(len(flickers)):
+                levels[n, k + 1] += flickers[k]
+        for k in range(len(covers)):
+            levels[n, k + 1] += covers[k] * (dark - levels[n, k + 1])
+
+
+@compiled
+def fill_levels(scene, front, light, first, count, scratch, levels):
+    """Fill `levels[:count, 1:]` with what pixels `first...` see at the K renderings of a block.
+
+    `scene`, `front` and `light` are the first arguments of `sample_scene`, `cover_scene` and `light_scene`.
+    """
+    texels, size, focal, calm, bearings, face_matrices, middle, extents = scene
+    address, right, below = scratch
+    if len(extents) > 0:
+        sample_room(texels, size, bearings, first, count, face_matrices, extents, levels)
+    else:
+        sample_scene(
+            texels, size, focal, calm, bearings, first, count, face_matrices, middle, address, right, below, levels
+        )
+    front_texels, front_opacity, front_size, front_focal, front_matrices, front_cosine = front
+    if len(front_texels) > 0:
+        cover_scene(
+            front_texels, front_opacity, front_size, front_focal, bearings, first, count,
+            front_matrices, front_cosine, levels,
+        )  # fmt: skip
+    covers, dark, flickers, lit = light
+    if len(covers) > 0 or len(flickers) > 0:
+        light_scene(covers, dark, flickers, lit, first, count, levels)
+
+
+@compiled
+def advance_pixels(scene, front, light, times_us, start_us, thresholds, state, out_us, out_code, first, count):
     """Run pixels `first...` through one block; return the first pixel not done and the number of events so far.
 
+    `thresholds` and `state` are the arrays per pixel of `cross_levels`: constant ones, and those that it changes.
     Pixels go in tiles, whose levels stay in the cache between the stages.
     """
+    on, off, rates_hz, refractories_us = thresholds
+    reference, previous, last_us, noise_us, random = state
     steps = len(times_us) - 1
-    levels = np.empty((_TILE, steps + 1), np.float32)
-    address = np.empty(steps, np.uint32)
-    right = np.empty(steps, np.float32)
-    below = np.empty(steps, np.float32)
-    while first < len(bearings):
-        pixels = min(_TILE, len(bearings) - first)
-        if len(extents) > 0:
-            sample_room(texels, size, bearings, first, pixels, face_matrices, extents, levels)
-        else:
-            sample_scene(
-                texels, size, focal, calm, bearings, first, pixels, face_matrices, middle, address, right, below, levels
-            )
-        if len(front_texels) > 0:
-            cover_scene(
-                front_texels, front_opacity, front_size, front_focal, bearings, first, pixels,
-                front_matrices, front_cosine, levels,
-            )  # fmt: skip
+    levels = np.empty((TILE, steps + 1), np.float32)
+    scratch = np.empty(steps, np.uint32), np.empty(steps, np.float32), np.empty(steps, np.float32)
+    while first < len(reference):
+        pixels = min(TILE, len(reference) - first)
+        fill_levels(scene, front, light, first, pixels, scratch, levels)
         done, count = cross_levels(
-            levels, times_us, start_us, first, pixels, on, off, rates_hz, refractory_us,
+            levels, times_us, start_us, first, pixels, on, off, rates_hz, refractories_us,
             reference, previous, last_us, noise_us, random, out_us, out_code, count,
         )  # fmt: skip
         first += done
@@ -291,27 +316,11 @@ def order_events(stamps_us, codes, width, length_us, offset_us, origin_ns, t_ns,
 
 
 @compiled
-def render_levels(
-    texels, size, focal, calm, extents, bearings, face_matrices, middle,
-    front_texels, front_opacity, front_size, front_focal, front_matrices, front_cosine, levels,
-):  # fmt: skip
-    """Fill `levels[:, 1:]` (N, K + 1) with what the bearings (N, 3) see at K renderings."""
-    steps = face_matrices.shape[2]
-    address = np.empty(steps, np.uint32)
-    right = np.empty(steps, np.float32)
-    below = np.empty(steps, np.float32)
-    count = len(bearings)
-    if len(extents) > 0:
-        sample_room(texels, size, bearings, 0, count, face_matrices, extents, levels)
-    else:
-        sample_scene(
-            texels, size, focal, calm, bearings, 0, count, face_matrices, middle, address, right, below, levels
-        )
-    if len(front_texels) > 0:
-        cover_scene(
-            front_texels, front_opacity, front_size, front_focal, bearings, 0, count,
-            front_matrices, front_cosine, levels,
-        )  # fmt: skip
+def render_levels(scene, front, light, levels):
+    """Fill `levels[:, 1:]` (N, K + 1) with what the pixels see at K renderings."""
+    steps = levels.shape[1] - 1
+    scratch = np.empty(steps, np.uint32), np.empty(steps, np.float32), np.empty(steps, np.float32)
+    fill_levels(scene, front, light, 0, len(levels), scratch, levels)
 
 
 @compiled

@@ -12,8 +12,9 @@ from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.geometry.camera import Camera, davis240c
 from cmaxslam_fbp.simulation.foreground import ForegroundSettings
 from cmaxslam_fbp.simulation.imu import ImuNoise
+from cmaxslam_fbp.simulation.lighting import CoverSettings, FlickerSettings
 from cmaxslam_fbp.simulation.room import SHAPES
-from cmaxslam_fbp.simulation.sensor import SensorSettings
+from cmaxslam_fbp.simulation.sensor_settings import SensorSettings
 from cmaxslam_fbp.trajectory.rotation_trajectory import RotationTrajectory
 
 
@@ -24,17 +25,21 @@ class RecordingSettings:
     Attributes
     ----------
     scene : str, Path or array
-        `shapes`, `boxes`, `poster`, the path of an image, or an image of linear intensity.
+        `shapes`, `boxes`, `poster`, `stars`, the path of an image, or an image of linear intensity.
     camera : Camera
         The sensor and its lens.
     duration_s : float, optional
         Length of the recording: 10 s if nothing else determines it.
     sensor : SensorSettings
-        Thresholds, refractory time and noise.
+        Thresholds, bandwidth, refractory time, noise and read-out.
     imu : ImuNoise
         Noise of the gyroscope and the accelerometer.
     foreground : ForegroundSettings, optional
         A moving object in front of the scene.
+    flicker : FlickerSettings, optional
+        A light that flickers on a part of the image.
+    cover : CoverSettings, optional
+        A lens that is covered for a while.
     blur_px : float
         Gaussian blur of lens and pixel, as standard deviation in pixels at the image's centre.
     max_motion_px : float
@@ -51,6 +56,8 @@ class RecordingSettings:
     sensor: SensorSettings = field(default_factory=SensorSettings)
     imu: ImuNoise = field(default_factory=ImuNoise)
     foreground: ForegroundSettings | None = None
+    flicker: FlickerSettings | None = None
+    cover: CoverSettings | None = None
     blur_px: float = 0.5
     max_motion_px: float = 0.5
     seed: int = 0

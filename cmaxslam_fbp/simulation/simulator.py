@@ -10,7 +10,7 @@ import numpy.typing as npt
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.simulation.cube_map import CubeMap, find_calm_texels, make_cube_map
-from cmaxslam_fbp.simulation.motions import HandheldMotion, Motion, SampledMotion
+from cmaxslam_fbp.simulation.motions import HandheldMotion, Motion, SampledMotion, TurnedMotion
 from cmaxslam_fbp.simulation.recording import HANDHELD_DURATION_S, TEXELS_PER_PIXEL, SimulatedRecording
 from cmaxslam_fbp.simulation.scenes import draw_scene
 from cmaxslam_fbp.simulation.schedule import pixels_per_radian
@@ -49,6 +49,10 @@ class Simulation(SimulatedRecording):
                 f"the trajectory lasts {motion.duration_s:.3f} s, less than the {duration_s} s asked for; "
                 "give a shorter duration"
             )
+        if settings.cover is not None and settings.cover.turn_deg:
+            cover = settings.cover
+            dark_s = cover.start_s + cover.fade_s, cover.start_s + cover.length_s - cover.fade_s
+            motion = TurnedMotion(motion, *dark_s, cover.turn_deg)
         super().__init__(settings, motion, duration_s)
 
     @cached_property
@@ -87,4 +91,6 @@ class Simulation(SimulatedRecording):
 
         calm = find_calm_texels(self.cube_map, LANES / 2 * self._max_step)
         settings = self.settings
-        return EventSensor(self.camera, self.cube_map, settings.sensor, settings.seed, self.foreground, calm)
+        return EventSensor(
+            self.camera, self.cube_map, settings.sensor, settings.seed, self.foreground, calm, self.lighting
+        )

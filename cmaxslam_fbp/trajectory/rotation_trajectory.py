@@ -152,3 +152,9 @@ class RotationTrajectory:
             )
         positions_m = None if self.positions_m is None else self.positions_m[keep]
         return RotationTrajectory(self.t_ns[keep], self.quaternions_xyzw[keep], positions_m)
+
+    def covering(self, start_ns: int, end_ns: int) -> RotationTrajectory:
+        """Return the poses from the last one before a range to the first one after it, as far as there are any."""
+        first = max(int(np.searchsorted(self.t_ns, start_ns, side="right")) - 1, 0)
+        last = min(int(np.searchsorted(self.t_ns, end_ns)), len(self) - 1)
+        return self.between(int(self.t_ns[first]), int(self.t_ns[last]) + 1)

@@ -12,7 +12,6 @@ from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import TrajectoryError
 from cmaxslam_fbp.nanoseconds import as_nanoseconds
 from cmaxslam_fbp.trajectory import spline_kernels
-from cmaxslam_fbp.trajectory.rotation_trajectory import RotationTrajectory
 
 ORDERS = {2: "linear", 4: "cubic"}
 
@@ -140,11 +139,6 @@ class RotationSpline:
         quaternions = self.quaternions_xyzw.copy()
         spline_kernels.perturb(quaternions, first, deltas)
         return replace(self, quaternions_xyzw=quaternions)
-
-    def to_trajectory(self, t_ns: npt.ArrayLike) -> RotationTrajectory:
-        """Return samples of the spline at given times."""
-        times = as_nanoseconds(t_ns)
-        return RotationTrajectory(times, self.quaternions_at(times))
 
     def _evaluate(self, t_ns: npt.ArrayLike, *wanted: str) -> tuple[npt.NDArray[np.int64], list[FloatArray]]:
         """Return the first control rotation of each time, and the wanted outputs in the order of their names."""

@@ -70,12 +70,31 @@ def test_noise_hot_pixels_and_foreground_are_options(run, tmp_path):
     assert counts[2] > 1.05 * counts[0]
 
 
+def test_sensors_hot_pixels_flicker_and_a_covered_lens_are_options(run, tmp_path):
+    def counts(*options):
+        run("simulate", tmp_path / "a.npz", *QUICK, "--peak-speed", "0", "--overwrite", *options)
+        events = Events.concatenate(open_recording(tmp_path / "a.npz").chunks())
+        return np.sort(np.bincount(events.y.astype(int) * 240 + events.x, minlength=43_200))
+
+    still = ("--noise-rate", "0", "--hot-pixels", "0")
+    assert counts(*still).sum() == 0
+    hot = counts("--noise-rate", "0", "--hot-pixels", "2", "--hot-rate", "5000", "--sensor", "davis")
+    np.testing.assert_allclose(hot[-2:], 1500, atol=200)
+    assert hot[-3] < 3
+    assert (counts(*still, "--flicker", "100") > 0).mean() == pytest.approx(0.25, abs=0.01)
+    run("simulate", tmp_path / "b.npz", *QUICK, *still, "--duration", "1.4", "--cover", "0.2", "--cover-turn", "30")
+    truth = open_recording(tmp_path / "b.npz").ground_truth
+    assert np.degrees((truth.rotations[0].inv() * truth.rotations[-1]).magnitude()) > 20
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         (("a.bag", "--scene", "nothing.jpg"), "nothing.jpg"),
         (("a.bag", "--duration", "-1"), "impossible"),
         (("a.bag", "--contrast", "0"), "impossible"),
+        (("a.bag", "--flicker", "0"), "impossible"),
+        (("a.bag", "--cover-turn", "20"), "--cover"),
         (("a.xyz", "--duration", "0.1", "--scene", "shapes"), "names no format"),
         (("a.bag", "--trajectory", "missing.txt"), "no such file"),
         (("a.bag", "--depth", "2"), "--motion translation"),

@@ -119,19 +119,33 @@ def test_a_distortion_that_folds_the_image_is_refused():
         camera.bearings()
 
 
-def test_the_corner_decides_whether_a_barrel_can_be_inverted():
-    """`r (1 + k1 r^2)` rises up to `2/3 / sqrt(-3 k1)`; the corner is at 150/199: possible for k1 > -0.2607."""
+def test_corners_beyond_the_fold_of_a_barrel_are_not_seen():
+    """`r (1 + k1 r^2)` rises up to `2/3 / sqrt(-3 k1)`; the corner is at 150/199: seen for k1 > -0.2607."""
     barrel = Camera(241, 181, 199.0, 199.0, 120.0, 90.0, (-0.25,))
+    assert barrel.seen_pixels().all()
     radii = np.linalg.norm(barrel.undistorted_pixels(), axis=-1)
     assert 150 / 199 < radii.max() < 1 / np.sqrt(3 * 0.25)  # the branch before the fold
-    with pytest.raises(CalibrationError, match="cannot be inverted"):
-        Camera(241, 181, 199.0, 199.0, 120.0, 90.0, (-0.27,)).undistorted_pixels()
+    folded = Camera(241, 181, 199.0, 199.0, 120.0, 90.0, (-0.27,))
+    rows, columns = np.mgrid[:181, :241]
+    off_axis = np.hypot(columns - 120, rows - 90) / 199
+    np.testing.assert_array_equal(folded.seen_pixels(), off_axis < 2 / 3 / np.sqrt(3 * 0.27))
+    assert np.linalg.norm(folded.undistorted_pixels(), axis=-1).max() < 1 / np.sqrt(3 * 0.27)
 
 
-def test_a_fisheye_wider_than_half_the_sphere_is_refused():
+def test_a_fisheye_sees_up_to_80_degrees_off_its_axis():
     camera = Camera(640, 480, 120.0, 120.0, 320.0, 240.0, (), "equidistant")
+    rows, columns = np.mgrid[:480, :640]
+    angles_deg = np.degrees(np.hypot(columns - 320, rows - 240) / 120)
+    np.testing.assert_array_equal(camera.seen_pixels(), angles_deg < 80)
+    bearings = camera.bearings()[camera.seen_pixels()]
+    assert np.degrees(np.arccos(bearings[:, 2])) == pytest.approx(angles_deg[camera.seen_pixels()], abs=1e-6)
+    assert np.isfinite(camera.bearings()).all()
+    assert np.isnan(camera.undistort([[0.0, 0.0]])).all()
+
+
+def test_a_lens_that_sees_on_little_of_its_sensor_is_refused():
     with pytest.raises(CalibrationError, match="cannot be inverted"):
-        camera.bearings()
+        Camera(640, 480, 60.0, 60.0, 320.0, 240.0, (), "equidistant").bearings()
 
 
 def test_no_pixels_give_no_points(camera):
@@ -156,7 +170,7 @@ def test_missing_coefficients_are_zero_and_trailing_zeros_are_allowed():
         ((240, 180, 200.0, 200.0, 120.0, 90.0, (float("inf"),)), "not those of a camera"),
         ((240, 180, 200.0, 200.0, 120.0, 90.0, (0, 0, 0, 0, 0, 0.1)), "at most 5 coefficients"),
         ((240, 180, 200.0, 200.0, 120.0, 90.0, (0, 0, 0, 0, 0.1), "equidistant"), "at most 4 coefficients"),
-        ((240, 180, 200.0, 200.0, 120.0, 90.0, (), "fov"), "'fov' is not known; use plumb_bob or equidistant"),
+        ((240, 180, 200.0, 200.0, 120.0, 90.0, (), "magic"), "'magic' is not known; use one of plumb_bob, rational"),
     ],
 )
 def test_numbers_that_are_no_camera_are_refused(arguments, words):

@@ -5,6 +5,15 @@ import pytest
 
 EVENT = "uint16 x\nuint16 y\n{time} ts\nbool polarity\n"
 ARRAY = "std_msgs/Header header\nuint32 height\nuint32 width\n{package}/Event[] events\n"
+PACKET = """std_msgs/Header header
+uint32 height
+uint32 width
+uint64 seq
+uint64 time_base
+string encoding
+bool is_bigendian
+uint8[] events
+"""
 
 
 @pytest.fixture
@@ -40,6 +49,8 @@ def write_bag():
             {
                 **get_types_from_msg(EVENT.format(time=time), f"{package}/msg/Event"),
                 **get_types_from_msg(ARRAY.format(package=package), f"{package}/msg/EventArray"),
+                **get_types_from_msg(PACKET, "event_camera_msgs/msg/EventPacket"),
+                **get_types_from_msg(PACKET, "event_array_msgs/msg/EventArray"),
             }
         )
         if ros == 1:
@@ -79,6 +90,25 @@ def event_message():
                 {"x": int(x), "y": int(y), "ts": {"sec": t // 10**9, "nanosec": t % 10**9}, "polarity": bool(p)}
                 for t, x, y, p in zip(events.t_ns.tolist(), events.x, events.y, events.p, strict=True)
             ],
+        }
+
+    return make
+
+
+@pytest.fixture
+def packet_message():
+    """Build the plain values of an EventPacket."""
+
+    def make(encoding, data, *, ros=1, stamp_ns=0, time_base=0, frame="cam", width=1280, height=720):
+        return {
+            "header": header(stamp_ns, ros, frame),
+            "height": height,
+            "width": width,
+            "seq": 5,
+            "time_base": time_base,
+            "encoding": encoding,
+            "is_bigendian": False,
+            "events": np.frombuffer(data, np.uint8),
         }
 
     return make

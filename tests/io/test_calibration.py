@@ -1,12 +1,22 @@
+import json
+
 import cv2
 import numpy as np
 import pytest
+import yaml
 
 from cmaxslam_fbp.errors import CalibrationError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io import open_recording
-from cmaxslam_fbp.io.calibration import fit_to_sensor, read_calibration, read_sensor_size
+from cmaxslam_fbp.io.calibration import (
+    fit_to_sensor,
+    format_ros_yaml,
+    parse_yaml_calibration,
+    read_calibration,
+    read_sensor_size,
+)
+from cmaxslam_fbp.io.lens_names import kalibr_camera, kalibr_values
 
 SIZE = SensorSize(640, 480)
 WANTED = Camera(640, 480, 500.5, 501.5, 320.25, 240.75, (-0.1, 0.02, 0.001, -0.002, 0.0))
@@ -60,6 +70,90 @@ def test_kalibr_equidistant_is_a_fisheye(tmp_path):
     assert camera.distortion == (-0.1, 0.02, 0.001, -0.002)
 
 
+KALIBR_MODELS = {
+    "pinhole-radtan": ("pinhole", [], "radtan", [-0.1, 0.02, 0.001, -0.002], "plumb_bob"),
+    "pinhole-equi": ("pinhole", [], "equidistant", [-0.1, 0.02, 0.001, -0.002], "equidistant"),
+    "pinhole-fov": ("pinhole", [], "fov", [0.9], "fov"),
+    "pinhole-none": ("pinhole", [], "none", [], "plumb_bob"),
+    "omni-radtan": ("omni", [1.2], "radtan", [-0.1, 0.02, 0.001, -0.002], "omni"),
+    "omni-none": ("omni", [1.2], "none", [], "omni"),
+    "eucm-none": ("eucm", [0.6, 1.1], "none", [], "eucm"),
+    "ds-none": ("ds", [-0.2, 0.6], "none", [], "ds"),
+}
+
+
+@pytest.mark.parametrize("name", KALIBR_MODELS)
+def test_all_models_of_kalibr_are_read_and_written_again(tmp_path, name):
+    kind, own, distortion, coefficients, model = KALIBR_MODELS[name]
+    values = {
+        "camera_model": kind,
+        "intrinsics": [*own, 500.5, 501.5, 320.25, 240.75],
+        "distortion_model": distortion,
+        "distortion_coeffs": coefficients,
+        "resolution": [640, 480],
+    }
+    camera = read_calibration(save(tmp_path, yaml.safe_dump({"cam0": values})), SIZE)
+    assert camera == Camera(640, 480, 500.5, 501.5, 320.25, 240.75, (*own, *coefficients), model)
+    assert kalibr_camera(kalibr_values(camera), None, "here") == camera
+    assert parse_yaml_calibration(format_ros_yaml(camera), None, "here") == camera
+
+
+def test_eight_coefficients_are_the_rational_model(tmp_path):
+    numbers = "[0.6, 0.2, 0.0003, -0.0005, 0.01, 0.95, 0.4, 0.05]"
+    for name in ("plumb_bob", "rational_polynomial"):
+        text = ROS.replace("[-0.1, 0.02, 0.001, -0.002, 0]", numbers).replace("plumb_bob", name)
+        camera = read_calibration(save(tmp_path, text), SIZE)
+        assert camera.distortion_model == "rational_polynomial"
+        assert camera.distortion == (0.6, 0.2, 0.0003, -0.0005, 0.01, 0.95, 0.4, 0.05)
+    assert read_calibration(save(tmp_path, ROS.replace("plumb_bob", "rational_polynomial")), SIZE) == WANTED
+
+
+DSEC = """
+intrinsics:
+  cam0: {camera_matrix: [555.3, 555.7, 342.8, 215.1], camera_model: pinhole, distortion_model: radtan,
+         distortion_coeffs: [-0.09, 0.11, 1.0e-4, 2.0e-4], resolution: [640, 480]}
+  camRect0: {camera_matrix: [569.2, 569.2, 335.1, 221.2], camera_model: pinhole, resolution: [640, 480]}
+  cam1: {camera_matrix: [1164.6, 1164.2, 713.5, 570.9], camera_model: pinhole, distortion_coeffs: [-0.07, 0.1, 0, 0],
+         distortion_model: radtan, resolution: [1440, 1080]}
+  cam3: {camera_matrix: [553.4, 553.9, 346.6, 216.5], camera_model: pinhole, distortion_coeffs: [-0.08, 0.1, 0, 0],
+         distortion_model: radtan, resolution: [640, 480]}
+extrinsics: {T_10: [[1, 0, 0, 0]]}
+"""
+
+
+def test_dsec_has_its_event_cameras_left_and_right(tmp_path):
+    path = save(tmp_path, DSEC, "cam_to_cam.yaml")
+    assert read_sensor_size(path, 1.0) == SIZE
+    assert read_calibration(path, SIZE) == Camera(640, 480, 555.3, 555.7, 342.8, 215.1, (-0.09, 0.11, 1e-4, 2e-4))
+    assert read_calibration(path, SIZE, 1).fx == 553.4
+
+
+def test_basalt_has_the_event_cameras_of_tum_vie_behind_the_others(tmp_path):
+    def entry(fx, kind="kb4", **more):
+        values = {"fx": fx, "fy": fx, "cx": 640.5, "cy": 360.25, **{f"k{i}": 0.001 * i for i in range(1, 5)}, **more}
+        return {"camera_type": kind, "intrinsics": values}
+
+    rig = {"intrinsics": [entry(747.0), entry(748.0), entry(1049.0), entry(1050.0)], "T_imu_cam": [{}] * 4}
+    rig["resolution"] = [[1024, 1024], [1024, 1024], [1280, 720], [1280, 720]]
+    path = save(tmp_path, json.dumps({"value0": rig}), "camera-calibrationA.json")
+    assert read_sensor_size(path, 1.0) == SensorSize(1280, 720)
+    left, right = (read_calibration(path, SensorSize(1280, 720), number) for number in (0, 1))
+    assert left == Camera(1280, 720, 1049.0, 1049.0, 640.5, 360.25, (0.001, 0.002, 0.003, 0.004), "equidistant")
+    assert right.fx == 1050.0
+    for kind, more, model, coefficients in (
+        ("ds", {"xi": -0.2, "alpha": 0.6}, "ds", (-0.2, 0.6)),
+        ("eucm", {"alpha": 0.6, "beta": 1.1}, "eucm", (0.6, 1.1)),
+        ("ucm", {"alpha": 0.6}, "eucm", (0.6, 1.0)),
+        ("pinhole", {}, "plumb_bob", (0, 0, 0, 0, 0)),
+    ):
+        one = {"intrinsics": [entry(500.0, kind, **more)], "resolution": [[640, 480]]}
+        camera = read_calibration(save(tmp_path, json.dumps({"value0": one}), "a.json"), SIZE)
+        assert (camera.distortion_model, camera.distortion) == (model, coefficients)
+    rig["intrinsics"][2]["camera_type"] = "magic"
+    with pytest.raises(CalibrationError, match="camera type 'magic'"):
+        read_calibration(save(tmp_path, json.dumps({"value0": rig}), "b.json"), SIZE)
+
+
 def test_ecd_text_takes_the_size_of_the_recording(tmp_path):
     path = save(tmp_path, "500.5 501.5 320.25 240.75 -0.1 0.02 0.001 -0.002 0.0\n", "calib.txt")
     assert read_calibration(path, SIZE) == WANTED
@@ -70,10 +164,13 @@ def test_ecd_text_takes_the_size_of_the_recording(tmp_path):
     ("text", "complaint"),
     [
         (ROS.replace("plumb_bob", "thin_prism"), "distortion model 'thin_prism' is not supported"),
-        (ROS.replace("[-0.1, 0.02, 0.001, -0.002, 0]", "[1, 2, 3, 4, 5, 6, 7, 8]"), "at most 5 coefficients"),
+        (ROS.replace("[-0.1, 0.02, 0.001, -0.002, 0]", "[1, 2, 3, 4, 5, 6, 7, 8, 9]"), "at most 8 coefficients"),
         (ROS.replace("500.5", "0"), "not those of a camera"),
         (ROS.replace("[500.5, 0,", "[500.5,"), "not a complete calibration"),
-        (KALIBR.replace("pinhole", "omni"), "camera model 'omni'"),
+        (KALIBR.replace("pinhole", "catadioptric"), "camera model 'catadioptric'; pinhole, omni, eucm, ds are"),
+        (KALIBR.replace("pinhole", "omni"), "it is not a complete calibration"),  # one number is missing
+        (KALIBR.replace("pinhole", "ds"), "camera model ds with the distortion 'radtan': not supported"),
+        (KALIBR.replace("radtan", "magic"), "distortion model 'magic' is not supported"),
         (KALIBR.replace("intrinsics", "intrinsic"), "neither an OpenCV or ROS calibration"),
         ("- 1\n- 2\n", "expected named values"),
         ("a: [1\n", "not valid YAML"),
@@ -93,14 +190,14 @@ def test_a_missing_file_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("a: &a [1, 2]\nb: *a\n", r"has YAML aliases \(\*name\): write the values out"),
+        ("a: &a [1, 2]\nb: *a\n", r"has an alias \(\*name\); write the value out"),
         (ROS.replace("image_width: 640", "image_width: 2020-13-45"), "month must be in 1..12"),
         (ROS.replace("image_width: 640", "image_width: 2020-01-02"), "cannot be read: int"),
         (ROS.replace("image_width: 640", "image_width: .inf"), "cannot convert float infinity"),
         (ROS.replace("640", "!!int abc"), "invalid literal"),
         (ROS.replace("640", "1" + "0" * 400), "no sensor is so large"),
         (ROS.replace("640", "!!python/object:os.system {}"), "not valid YAML"),
-        ("a: " + "[" * 5000, "recursion"),
+        ("a: " + "[" * 5000, "nested too deeply"),
         ("cam0: [intrinsics]\n", "it is not a complete calibration"),
         ("cam0: 5\n", "it is not a complete calibration"),
         ("cam0: {intrinsics: [1, 2, 3]}\n", "it is not a complete calibration"),
@@ -116,7 +213,7 @@ def test_strange_yaml_is_one_line(tmp_path, text, complaint):
 def test_aliases_that_stand_for_a_thousand_million_values_take_no_time(tmp_path):
     lines = ["l0: &l0 [1.0, 1.0]"] + [f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 10)}]" for i in range(1, 10)]
     text = "\n".join([*lines, "camera_matrix: {rows: 3, cols: 3, data: *l9}"])
-    with pytest.raises(CalibrationError, match="has YAML aliases"):
+    with pytest.raises(CalibrationError, match="has an alias"):
         read_calibration(save(tmp_path, text), SIZE)
 
 

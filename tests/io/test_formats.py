@@ -18,7 +18,7 @@ from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import davis240c
 from cmaxslam_fbp.io import Recording, open_recording
 from cmaxslam_fbp.io.opening import readable_formats
-from cmaxslam_fbp.io.writing import write_recording
+from cmaxslam_fbp.io.writing import writable_endings, write_recording
 
 DOCS = Path(__file__).parents[2] / "docs" / "formats.md"
 
@@ -64,9 +64,8 @@ def test_a_format_from_outside_is_read_written_and_named(tmp_path, recording, as
     assert toy.sensor_size == (240, 180)
     assert toy.convert(tmp_path / "b.npz") == 300
     assert_same_events(*(Events.concatenate(open_recording(tmp_path / name).chunks()) for name in ("a.toy", "b.npz")))
-    with pytest.raises(RecordingError, match=r"an \.npz archive, or a toy \(\.toy\)"):
-        open_recording(tmp_path / "missing")
-    with pytest.raises(OutputError, match=r"use \.bag, \.npz, \.toy, \.zip or none"):
+    assert readable_formats().endswith(", or a toy (.toy)")
+    with pytest.raises(OutputError, match=r"use .*\.toy, \.zip or none"):
         recording.convert(tmp_path / "a.raw")
 
 
@@ -80,10 +79,11 @@ def test_the_command_line_converts_a_format_from_outside(tmp_path, recording):
 
 @pytest.mark.usefixtures("toy_format")
 def test_the_help_names_all_formats(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.setenv("COLUMNS", "1000")
     words = CliRunner().invoke(app, ["convert", "--help"]).output
     assert readable_formats() in words
-    assert ".bag, .npz, .toy, .zip or none (a folder)" in words
+    assert writable_endings() in words
+    assert ".toy" in writable_endings()
 
 
 def test_the_page_about_formats_names_all_of_them():
@@ -100,7 +100,7 @@ def test_a_format_that_is_only_read_needs_no_writer(tmp_path, recording):
 
     FORMATS.add("toy", ReadOnly)
     try:
-        with pytest.raises(OutputError, match=r"use \.bag, \.npz, \.zip or none \(a folder\)"):
+        with pytest.raises(OutputError, match=f"use {re.escape(writable_endings())}"):
             recording.convert(tmp_path / "a.toy")
     finally:
         FORMATS.remove("toy")
@@ -118,9 +118,9 @@ def test_a_file_is_known_by_its_content_under_another_name(tmp_path, recording, 
 def test_an_empty_file_and_another_one_are_told_apart(tmp_path):
     (tmp_path / "empty").write_bytes(b"")
     (tmp_path / "notes.txt").write_text("hello")
-    with pytest.raises(RecordingError, match=f"empty is empty; give {re.escape(readable_formats())}"):
+    with pytest.raises(RecordingError, match="empty is empty; 'cmaxslam-fbp formats' lists what is read"):
         open_recording(tmp_path / "empty")
-    with pytest.raises(RecordingError, match=f"notes.txt is not a recording; give {re.escape(readable_formats())}"):
+    with pytest.raises(RecordingError, match=r"notes\.txt is not a recording; 'cmaxslam-fbp formats' lists"):
         open_recording(tmp_path / "notes.txt")
 
 

@@ -70,12 +70,12 @@ def test_separators_comments_empty_lines_and_line_ends():
         ("0.1 1.5 2 0", "x or y is missing"),
         ("0.1 1 70000 0", "x or y is missing"),
         ("0.1 1", "x or y is missing"),
-        ("0.1 1 2", "x or y is missing"),
+        ("0.1 1 2", "the polarity is missing"),
         ("0.1 1 2 ", "polarity is missing"),
         ("0.1 1 2 2", "polarity is missing"),
         ("0.1 1 2 nan", "polarity is missing"),
-        ("0.1 1 2 1 7", "more than the four columns"),
-        ("0.1 1 2 11", "more than the four columns"),
+        ("0.1 1 2 1 7", "more or fewer columns"),
+        ("0.1 1 2 11", "the polarity"),
     ],
 )
 def test_a_faulty_line_is_named(line, complaint):

@@ -175,7 +175,7 @@ def test_a_bad_line_is_named_with_what_is_wrong(second_line, words):
 
 
 def test_a_single_pose_is_no_trajectory():
-    assert "only one pose" in error_of(f"1 {IDENTITY}\n")
+    assert "at least two poses, not 1" in error_of(f"1 {IDENTITY}\n")
 
 
 def test_quaternions_of_four_decimals_are_accepted():
@@ -191,9 +191,9 @@ def test_a_bad_gyroscope_line_is_named():
 def test_a_minute_at_one_kilohertz_is_read_in_a_second(tmp_path):
     path = tmp_path / "long.txt"
     write_trajectory(path, random_trajectory(60_000, 1468939993067416019))
-    began = time.perf_counter()
+    began = time.process_time()
     assert len(read_trajectory(path)) == 60_000
-    assert time.perf_counter() - began < 2.0  # 0.3 s on an idle core
+    assert time.process_time() - began < 2.0  # 0.3 s
 
 
 @pytest.mark.real_data

@@ -10,7 +10,7 @@ from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.geometry.camera import davis240c
 from cmaxslam_fbp.io import Recording, open_recording
 from cmaxslam_fbp.pipeline import Slam
-from cmaxslam_fbp.pipeline.output import OUTPUTS, write_result
+from cmaxslam_fbp.pipeline.output import OUTPUTS, Run, write_outputs
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,7 +25,7 @@ def recording(simulated_bag):
 
 
 def test_a_run_writes_all_outputs_and_nothing_else(recording, tmp_path):
-    write_result(tmp_path, Slam().run(recording), Config(), recording, ["run"])
+    write_outputs(Run(tmp_path, Slam().run(recording), Config(), recording, ["run"]), OUTPUTS)
     assert {path.name for path in tmp_path.iterdir()} == set(OUTPUTS)
     figures = json.loads((tmp_path / "run.json").read_text())
     assert (figures["input"], figures["input_sha256"]) == recording.origin()
@@ -36,7 +36,7 @@ def test_a_run_writes_all_outputs_and_nothing_else(recording, tmp_path):
 def test_a_file_of_an_earlier_run_is_not_taken_for_one_of_this_run(recording, tmp_path):
     (tmp_path / "metrics.json").write_text('{"absolute_best_fit_rms_deg": 0.001}')
     bare = Recording.from_events(list(recording.chunks(0.0, 0.3)), camera=davis240c())
-    write_result(tmp_path, Slam().run(bare), Config(), bare, ["run"])
+    write_outputs(Run(tmp_path, Slam().run(bare), Config(), bare, ["run"]), OUTPUTS)
     assert {path.name for path in tmp_path.iterdir()} == set(OUTPUTS) - {"metrics.json"}
 
 

@@ -88,15 +88,30 @@ def test_files_come_with_the_first_window_and_a_report_can_be_made(simulated_bag
     assert "Still running, or killed" in write_report(tmp_path).read_text()
 
 
-def test_writing_waits_until_it_is_a_small_part_of_the_time(simulated_bag, tmp_path, monkeypatch):
-    times = iter(np.arange(0, 1000, 0.1))  # every look at the clock takes a tenth of a second
-    monkeypatch.setattr(saving.time, "monotonic", lambda: float(next(times)))
-    saver, recording = None, open_recording(simulated_bag)
-    saver = RunSaver(tmp_path, Config(), recording, ["run"])
-    writes = []
-    monkeypatch.setattr(saving.GrowingFile, "write", lambda *_: writes.append(1))
-    Slam().run(recording, on_step=saver.on_step)
-    assert len(writes) == 3  # once each: 0.1 s of writing every 5 s, and 20 windows take 2 s
+def test_tables_are_written_every_five_seconds_however_slow_that_is_and_maps_less_often(
+    simulated_bag, tmp_path, monkeypatch
+):
+    now_s, tables_s, maps_s = [0.0], [], []
+    monkeypatch.setattr(saving.time, "monotonic", lambda: now_s[0])
+
+    def write_slowly(written_s):
+        written_s.append(now_s[0])
+        now_s[0] += 1.0
+
+    monkeypatch.setattr(saving.GrowingFile, "write", lambda *_: write_slowly(tables_s))
+    monkeypatch.setattr(
+        saving, "write_outputs", lambda _, names: write_slowly(maps_s) if "panorama.npy" in names else []
+    )
+    saver = RunSaver(tmp_path, Config(), open_recording(simulated_bag), ["run"])
+
+    def on_step(step):
+        now_s[0] += 1.0
+        saver.on_step(step)
+
+    Slam().run(open_recording(simulated_bag), on_step=on_step)
+    assert len(tables_s) > 9  # three tables each time
+    assert np.diff(tables_s[::3]).max() <= 5.0
+    assert np.diff(maps_s).min() >= 50.0  # a fiftieth of the time
 
 
 def test_a_file_that_cannot_be_made_costs_none_of_the_others(simulated_bag, tmp_path):

@@ -10,7 +10,7 @@ from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.geometry.camera import davis240c
 from cmaxslam_fbp.pipeline.feed import Feed
-from cmaxslam_fbp.pipeline.warm_up import warm_up
+from cmaxslam_fbp.pipeline.warm_up import turning_dots, warm_up
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +145,21 @@ def test_the_warm_up_runs_with_every_preset(names):
     assert warm_up(load_config(names), davis240c()) > 0
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["events.subsample=1000000"],
+        ["frontend.still_rate_ev_s=10000000"],
+        ["frontend.packets=count", "frontend.events_per_packet=10000000"],
+        ["backend={window_s: 60, stride_s: 30, knot_s: 30, still_rate_ev_s: 10000000}"],
+    ],
+)
+def test_the_warm_up_fails_under_no_settings_and_takes_no_memory(settings):
+    config = load_config([], settings)
+    assert len(turning_dots(config, davis240c())._chunks[0]) <= 1_000_000
+    warm_up(config, davis240c())
+
+
 def simulated_run(path, **settings):
     from cmaxslam_fbp.io.writing import write_recording
     from cmaxslam_fbp.simulation import Simulation, SimulationSettings
@@ -189,7 +204,7 @@ def test_events_that_are_filtered_out_reach_no_stage(result, simulated_bag):
     settings = ["events.subsample=3", "backend.passage_s=0", "backend.bootstrap_s=0"]
     few = Slam(load_config([], settings)).run(open_recording(simulated_bag), refine=True)
     assert few.events == -(-result.events // 3)
-    tracked = [window for window in few.windows if window.tracking.value == "adjusted"]
+    tracked = [window for window in few.windows if window.tracking.value == "tracked"]
     assert len(tracked) > 0.8 * len(few.windows)
     assert 0.5 * few.events < few.panorama.sum(dtype=float) <= few.events
     assert few.velocities["events"].max() < 0.4 * result.velocities["events"].max()

@@ -45,10 +45,14 @@ def make_run(path, *, reference=True, lost=(), warnings=(), size=(512, 256), err
     lines = ["start_s,end_s,events,tracking,score,match,evaluations,seconds"]
     for number in range(19):
         first, last = START_NS + number * 100_000_000, START_NS + (number + 2) * 100_000_000
-        tracking, match = "lost" if number in lost else "adjusted", f"{0.5 + 0.01 * number}" if number else ""
+        tracking, match = "lost" if number in lost else "tracked", f"{0.5 + 0.01 * number}" if number else ""
         row = f"{100_000 + number},{tracking},{1 + number},{match},7,0.1"
         lines.append(f"{format_seconds(first)},{format_seconds(last)},{row}")
     (path / "windows.csv").write_text("\n".join(lines) + "\n")
+    lines = ["t_s,sigma_x_deg,sigma_y_deg,sigma_z_deg"]
+    for number in set(range(19)) - set(lost):
+        lines.append(f"{format_seconds(START_NS + (number + 1) * 100_000_000)},0.02,{0.03 + 0.001 * number},0.04")
+    (path / "trajectory_deviation.csv").write_text("\n".join(lines) + "\n")
     run = {
         "version": "0.1.0",
         "command": ["cmaxslam-fbp", "run", "my file.bag", "-o", "there"],

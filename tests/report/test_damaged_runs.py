@@ -11,7 +11,7 @@ from cmaxslam_fbp.config import load_config
 from cmaxslam_fbp.errors import CmaxSlamError
 from cmaxslam_fbp.io import open_recording
 from cmaxslam_fbp.pipeline import Slam
-from cmaxslam_fbp.pipeline.output import write_result
+from cmaxslam_fbp.pipeline.output import OUTPUTS, Run, write_outputs
 from cmaxslam_fbp.report import comparison
 from cmaxslam_fbp.report.map_picture import draw_graticule, draw_map
 from cmaxslam_fbp.report.page import report_page, write_report
@@ -25,6 +25,7 @@ READ = (
     "trajectory.txt",
     "angular_velocity.csv",
     "windows.csv",
+    "trajectory_deviation.csv",
     "panorama.npy",
     "packet_before.png",
     "packet_after.png",
@@ -62,7 +63,9 @@ def files_of_a_run(simulated_bag, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     config = load_config([], ["backend.panorama_size=[128, 64]"])
     recording = open_recording(simulated_bag)
-    write_result(folder, Slam(config).run(recording, duration_s=0.5), config, recording, ["cmaxslam-fbp", "run"])
+    write_outputs(
+        Run(folder, Slam(config).run(recording, duration_s=0.5), config, recording, ["cmaxslam-fbp", "run"]), OUTPUTS
+    )
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from cmaxslam_fbp.errors import OutputError
 from cmaxslam_fbp.report.page import write_report
+from cmaxslam_fbp.report.page_charts import make_charts
+from cmaxslam_fbp.report.run_files import RunFiles
 
 BROWSER = runpy.run_path(str(Path(__file__).with_name("browser.py")))
 needs_browser = pytest.mark.skipif(BROWSER["PROGRAM"] is None, reason="no Chromium or Chrome")
@@ -32,6 +34,7 @@ def test_the_page_holds_what_the_run_has(make_run):
         "orientation",
         "velocity",
         "error",
+        "deviation",
         "contrast",
         "match",
         "rate",
@@ -40,7 +43,7 @@ def test_the_page_holds_what_the_run_has(make_run):
     assert len(data["fieldOfView"]) == 48
     yaw = next(s for s in data["charts"][0]["series"] if s["name"] == "yaw" and s["style"] == "estimate")
     np.testing.assert_allclose(yaw["v"][-1], np.degrees(0.6 * np.sin(2.0)), atol=1e-2)
-    match = data["charts"][4]["series"][0]["v"]
+    match = data["charts"][5]["series"][0]["v"]
     assert match[0] is None
     np.testing.assert_allclose(match[1], 0.51)
 
@@ -63,7 +66,7 @@ def test_the_page_is_small_for_a_large_map_and_a_long_run(make_run):
 
 def test_without_reference_or_extra_files_the_page_shows_the_rest(make_run):
     folder = make_run(reference=False, extra=False)
-    for name in ("angular_velocity.csv", "windows.csv"):
+    for name in ("angular_velocity.csv", "windows.csv", "trajectory_deviation.csv"):
         (folder / name).unlink()
     page = write_report(folder)
     assert "no reference poses" in page.read_text()
@@ -89,7 +92,7 @@ def test_the_sphere_is_drawn_and_the_console_is_silent(make_run, tmp_path):
     document, said, _ = open_page(page, tmp_path, part="#t=0.5&count")
     assert said == []
     assert int(re.search(r'data-inked-pixels="(\d+)"', document)[1]) > 1000
-    assert document.count('<svg class="chart"') == 6
+    assert document.count('<svg class="chart"') == 7
     assert "1.00 s" in document
 
 
@@ -145,3 +148,37 @@ def test_a_phone_needs_no_scrolling_sideways(make_run, tmp_path):
     assert said == []
     assert '<svg class="chart"' in document
     assert int(re.search(r"<title>(\d+)</title>", document)[1]) == 500
+
+
+@pytest.mark.parametrize(
+    ("tracking", "lost", "level", "words"),
+    [
+        ("tracked", 0, "good", "Tracked throughout"),
+        ("found again", 0, "fair", "Lost for a while, and found again"),
+        ("still", 0, "fair", "Still: too few events"),
+        ("not a rotation", 0, "bad", "Not a rotation"),
+        ("lost", 12, "bad", "Tracking lost in 12 of 19 windows"),
+    ],
+)
+def test_the_page_says_whether_the_run_can_be_trusted_and_why(make_run, tracking, lost, level, words):
+    path = make_run(lost=range(lost))
+    run = json.loads((path / "run.json").read_text())
+    run |= {"tracking": tracking, "tracking_reason": "a reason <in words>", "unexplained_motion": 0.123}
+    (path / "run.json").write_text(json.dumps(run))
+    page = write_report(path).read_text()
+    assert f'<span class="badge {level}">{words}</span>' in page
+    assert f"{tracking}: a reason &lt;in words&gt;" in page
+    assert "12.3 %" in page
+
+
+def test_curves_have_a_band_of_two_standard_deviations_with_breaks_where_tracking_is_lost(make_run):
+    charts = {chart["id"]: chart for chart in make_charts(RunFiles.read(make_run(lost=(8, 9, 10))))}
+    bands = [series for series in charts["orientation"]["series"] if series["style"] == "band"]
+    assert [band["name"] for band in bands] == [series["name"] for series in charts["orientation"]["series"][-3:]]
+    for axis, sigma in ((1, 0.02), (2, 0.04)):  # pitch about x, roll about z
+        widths = [w - v for v, w in zip(bands[axis]["v"], bands[axis]["w"], strict=True) if v is not None]
+        assert widths == pytest.approx([4 * sigma] * 16, abs=1e-3)
+        assert bands[axis]["v"].index(None) == 8
+    assert [series["v"][0] for series in charts["deviation"]["series"]] == [0.03, 0.02, 0.04]
+    expected = charts["error"]["series"][1]
+    assert expected["v"][0] == pytest.approx(np.sqrt(0.03**2 + 0.02**2 + 0.04**2), rel=1e-3)

@@ -90,11 +90,11 @@ def render(simulation, rotation, middle, object_rotation=None, position=None):
 def reference_events(simulation):
     """All events of a simulation as rows (t_ns, y, x, p), in order."""
     sensor = simulation.sensor()  # for its drawn thresholds and seeds only
-    on, off, rates = sensor.thresholds_on, sensor.thresholds_off, sensor.noise_rates_hz
+    on, off, rates = sensor.traits.thresholds_on, sensor.traits.thresholds_off, sensor.traits.noise_rates_hz
     count, width = len(on), simulation.camera.width
     refractory_us = round(simulation.settings.sensor.refractory_s * 1e6)
-    state = [int(s) for s in sensor.random_states]
-    noise = [float(t) for t in sensor.noise_times_us]
+    state = [int(s) for s in sensor.traits.random_states]
+    noise = [float(t) for t in sensor.traits.noise_times_us]
     start = simulation.motion.rotations([0.0])[0]
     front = simulation.foreground
     front_start = None if front is None else front.motion.rotations([0.0])[0]

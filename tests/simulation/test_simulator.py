@@ -88,7 +88,7 @@ def test_a_camera_at_rest_gives_noise_at_its_rate_and_hot_pixels():
     events = Events.concatenate(simulation.chunks())
     counts = np.bincount(events.y.astype(int) * 240 + events.x, minlength=43200)
     hot = np.argsort(counts)[-7:]
-    np.testing.assert_array_equal(np.sort(hot), simulation.sensor().hot_pixels)
+    np.testing.assert_array_equal(np.sort(hot), simulation.sensor().traits.hot_pixels)
     np.testing.assert_allclose(counts[hot], 1200, atol=5 * np.sqrt(1200))
     others = np.delete(counts, hot)
     assert others.mean() == pytest.approx(8.0, abs=5 * np.sqrt(8.0 / 43200))
@@ -104,12 +104,12 @@ def test_a_clean_camera_at_rest_sees_nothing():
 
 def test_thresholds_spread_as_asked_and_differ_by_polarity():
     sensor = Simulation(settings(sensor=SensorSettings(0.3, 0.2, 0.03))).sensor()
-    assert sensor.thresholds_on.mean() == pytest.approx(0.3, abs=0.001)
-    assert sensor.thresholds_off.mean() == pytest.approx(0.2, abs=0.001)
-    assert sensor.thresholds_on.std() == pytest.approx(0.03, rel=0.02)
-    assert sensor.thresholds_off.std() == pytest.approx(0.03, rel=0.02)
-    assert abs(np.corrcoef(sensor.thresholds_on, sensor.thresholds_off)[0, 1]) < 0.02
-    assert Simulation(settings(sensor=SensorSettings(0.02, 0.02, 0.1))).sensor().thresholds_on.min() >= 0.01
+    assert sensor.traits.thresholds_on.mean() == pytest.approx(0.3, abs=0.001)
+    assert sensor.traits.thresholds_off.mean() == pytest.approx(0.2, abs=0.001)
+    assert sensor.traits.thresholds_on.std() == pytest.approx(0.03, rel=0.02)
+    assert sensor.traits.thresholds_off.std() == pytest.approx(0.03, rel=0.02)
+    assert abs(np.corrcoef(sensor.traits.thresholds_on, sensor.traits.thresholds_off)[0, 1]) < 0.02
+    assert Simulation(settings(sensor=SensorSettings(0.02, 0.02, 0.1))).sensor().traits.thresholds_on.min() >= 0.01
 
 
 def test_ground_truth_is_the_motion_itself(recording):

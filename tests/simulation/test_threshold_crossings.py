@@ -20,7 +20,7 @@ class Pixels:
         self.on = np.full(count, on, np.float32)
         self.off = np.full(count, off, np.float32)
         self.rates_hz = np.full(count, float(rate_hz))
-        self.refractory_us = np.int64(refractory_us)
+        self.refractories_us = np.full(count, refractory_us, np.int64)
         self.reference = np.full(count, level, np.float32)
         self.previous = np.full(count, level, np.float32)
         self.last_us = np.full(count, LONG_AGO_US, np.int64)
@@ -36,7 +36,7 @@ class Pixels:
         stamps, codes = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
         self.done, count = cross_levels(
             padded, times, np.int64(start_us), first, len(levels), self.on, self.off, self.rates_hz,
-            self.refractory_us, self.reference, self.previous, self.last_us, self.noise_us, self.random,
+            self.refractories_us, self.reference, self.previous, self.last_us, self.noise_us, self.random,
             stamps, codes, 0,
         )  # fmt: skip
         return [(int(t), int(c) // 2, int(c) % 2) for t, c in zip(stamps[:count], codes[:count], strict=True)]

@@ -23,10 +23,9 @@ def read(path: str, fault: str):
         "none": lambda: None,
         "known": lambda: fail(RecordingError("one line")),
         "unknown": lambda: np.zeros(3).reshape(2),
-        "lines": lambda: fail(RecordingError("one\\ntwo")),
-        "long": lambda: fail(RecordingError("x" * 301)),
+        "long": lambda: os.write(2, b"warning: " + b"x" * 301),
         "hang": lambda: time.sleep(60),
-        "memory": lambda: np.ones(40_000_000),
+        "memory": lambda: np.ones(8_000_000),
         "claim": lambda: bytearray(8 << 30),
         "warning": lambda: warnings.warn("of a library", RuntimeWarning),
         "print": lambda: os.write(2, b"from C"),
@@ -38,8 +37,9 @@ def read(path: str, fault: str):
 def fail(error):
     raise error
 
-faults = "none known unknown lines long hang memory claim warning print own crash".split()
+faults = "none known unknown long hang memory claim warning print own crash".split()
 fuzz_readers.app = planted
+fuzz_readers.MEMORY_MB = 32
 fuzz_readers.make_samples = lambda folder: {{
     "planted": fuzz_readers.Sample({{"a.txt": b"1"}}, tuple(f"{{{{case}}}}/a.txt {{fault}}" for fault in faults))
 }}
@@ -63,8 +63,7 @@ def test_every_kind_of_fault_is_seen_and_its_smallest_case_kept(tmp_path):
     counts = {row[2]: int(row[1]) for row in re.finditer(r"^ *(\d+)  (.+?)  ", done.stdout, re.M)}
     assert set(counts) == {
         "ValueError at elsewhere",
-        "message of several lines at elsewhere",
-        "long message at elsewhere",
+        "long warning, planted",
         "hang at elsewhere",
         "memory, planted",
         "MemoryError at elsewhere",
@@ -72,7 +71,7 @@ def test_every_kind_of_fault_is_seen_and_its_smallest_case_kept(tmp_path):
         "printed by a library, planted",
         "ended with -11 at elsewhere",
     }
-    assert 30 < sum(counts.values()) < 60  # nine of the twelve are faults
+    assert 30 < sum(counts.values()) < 60  # eight of the eleven are faults
     assert done.stdout == (tmp_path / "out" / "table.txt").read_text()
     kept = tmp_path / "out" / "hang_at_elsewhere"
     assert (kept / "command.txt").read_text().endswith("a.txt hang\n")

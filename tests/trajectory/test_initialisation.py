@@ -49,7 +49,8 @@ def random_spline(order, count, turn_rad=0.3, seed=0):
 
 
 def sampled(spline, rate_hz):
-    return spline.to_trajectory(np.arange(spline.start_ns, spline.end_ns + 1, 1_000_000_000 // rate_hz))
+    times = np.arange(spline.start_ns, spline.end_ns + 1, 1_000_000_000 // rate_hz)
+    return RotationTrajectory(times, spline.quaternions_at(times))
 
 
 def fitted(samples, order, count, **options):

@@ -287,14 +287,6 @@ def test_quaternions_and_matrices_agree(order):
     np.testing.assert_allclose(Rotation.from_quat(quaternions).as_matrix(), spline.rotations_at(times), atol=2e-15)
 
 
-def test_samples_at_given_times():
-    spline = random_spline(2)
-    times = EPOCH_NS + np.array([0, 7, 99_000_000])
-    samples = spline.to_trajectory(times)
-    np.testing.assert_array_equal(samples.t_ns, times)
-    np.testing.assert_allclose(samples.rotations.as_matrix(), spline.rotations_at(times), atol=1e-15)
-
-
 def test_times_in_seconds_are_refused():
     with pytest.raises(TypeError, match="nanoseconds"):
         random_spline(4, start_ns=0).rotations_at(0.05)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from cmaxslam_fbp.contrast.solvers.fletcher_reeves import FletcherReeves
-from cmaxslam_fbp.contrast.solvers.lbfgsb import Lbfgsb
 from cmaxslam_fbp.contrast.solvers.newton import LATTICE_BINS, Newton
 from cmaxslam_fbp.contrast.solvers.quasi_newton import QuasiNewton
+from cmaxslam_fbp.contrast.solvers.scipy_solvers import Lbfgsb, TrustNcg
 from cmaxslam_fbp.contrast.solvers.solver import Solver
-from cmaxslam_fbp.contrast.solvers.trust_ncg import TrustNcg
 
 __all__ = ["LATTICE_BINS", "FletcherReeves", "Lbfgsb", "Newton", "QuasiNewton", "Solver", "TrustNcg"]

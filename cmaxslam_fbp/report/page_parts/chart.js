@@ -13,6 +13,17 @@ function roundStep(span, parts) {
   return power * [1, 2, 5, 10].find((step) => step * power >= raw * 0.999);
 }
 
+// From and to of the parts of a list without null.
+function stretches(values) {
+  const found = [];
+  values.forEach((value, i) => {
+    if (value === null) return;
+    if (i && values[i - 1] !== null) found[found.length - 1][1] = i + 1;
+    else found.push([i, i + 1]);
+  });
+  return found;
+}
+
 class Chart {
   constructor(spec, duration, lost, host, pick) {
     Object.assign(this, { spec, duration, lost, pick });
@@ -85,7 +96,16 @@ class Chart {
       svgElement("text", { x: this.x(k * seconds), y: this.height - 6, "text-anchor": last ? "end" : "middle" }, this.svg).textContent =
         (k * seconds).toFixed(decimals) + (last ? " s" : "");
     }
-    for (const series of this.shown) {
+    for (const series of this.shown.filter((one) => one.style === "band")) {
+      for (const [from, to] of stretches(series.v)) {
+        const points = [];
+        for (let i = from; i < to; i++) points.push([series.t[i], series.v[i]]);
+        for (let i = to - 1; i >= from; i--) points.push([series.t[i], series.w[i]]);
+        const d = "M" + points.map(([t, v]) => `${this.x(t).toFixed(1)} ${y(v).toFixed(1)}`).join("L") + "Z";
+        svgElement("path", { class: "fill", d, style: `fill:var(--c${series.color})` }, this.svg);
+      }
+    }
+    for (const series of this.shown.filter((one) => one.style !== "band")) {
       let path = "", pen = false;
       series.v.forEach((value, i) => {
         if (value === null) { pen = false; return; }

@@ -14,9 +14,15 @@ from cmaxslam_fbp.simulation.scenes.boxes import draw_boxes, draw_flat_boxes
 from cmaxslam_fbp.simulation.scenes.images import check_panorama, fit_plane_image, load_panorama, load_plane_image
 from cmaxslam_fbp.simulation.scenes.poster import draw_flat_poster, draw_poster
 from cmaxslam_fbp.simulation.scenes.shapes import draw_flat_shapes, draw_shapes
+from cmaxslam_fbp.simulation.scenes.stars import draw_flat_stars, draw_stars
 
-SCENES = {"shapes": draw_shapes, "boxes": draw_boxes, "poster": draw_poster}
-FLAT_SCENES = {"shapes": draw_flat_shapes, "boxes": draw_flat_boxes, "poster": draw_flat_poster}
+SCENES = {"shapes": draw_shapes, "boxes": draw_boxes, "poster": draw_poster, "stars": draw_stars}
+FLAT_SCENES = {
+    "shapes": draw_flat_shapes,
+    "boxes": draw_flat_boxes,
+    "poster": draw_flat_poster,
+    "stars": draw_flat_stars,
+}
 
 _MAX_WIDTH = 4096
 
@@ -39,9 +45,11 @@ __all__ = [
     "draw_flat_boxes",
     "draw_flat_poster",
     "draw_flat_shapes",
+    "draw_flat_stars",
     "draw_poster",
     "draw_scene",
     "draw_shapes",
+    "draw_stars",
     "fit_plane_image",
     "load_panorama",
     "load_plane_image",

@@ -1,6 +1,8 @@
-"""SciPy's optimisers minimise: what they need and what they return, as the project's types."""
+"""SciPy's L-BFGS-B and trust-region Newton conjugate gradient: the paper's optimisers."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,10 +11,59 @@ from cmaxslam_fbp.contrast.objective import Objective
 from cmaxslam_fbp.contrast.solution import Solution, Status
 
 
-def minimise_negative(
+@dataclass(frozen=True)
+class Lbfgsb:
+    """L-BFGS-B with SciPy's own stopping rules.
+
+    Attributes
+    ----------
+    gradient_tolerance : float
+        Largest entry of the gradient.
+    relative_change : float
+        Of the score between two iterations.
+    max_iterations : int
+        Of line searches.
+    """
+
+    gradient_tolerance: float = 1e-5
+    relative_change: float = 2.220446049250313e-9
+    max_iterations: int = 200
+
+    def maximise(
+        self, objective: Objective, start: FloatArray, *, unit: float = 1.0, hessian: FloatArray | None = None
+    ) -> Solution:
+        """Return the maximum near the start; see `Solver.maximise`."""
+        options = {"gtol": self.gradient_tolerance, "ftol": self.relative_change, "maxiter": self.max_iterations}
+        return _maximise(objective, start, "L-BFGS-B", options, with_hessian=False)
+
+
+@dataclass(frozen=True)
+class TrustNcg:
+    """`trust-ncg` with the Hessian at every step, and SciPy's own stopping rule.
+
+    Attributes
+    ----------
+    gradient_tolerance : float
+        Norm of the gradient.
+    max_iterations : int
+        Of steps.
+    """
+
+    gradient_tolerance: float = 1e-4
+    max_iterations: int = 200
+
+    def maximise(
+        self, objective: Objective, start: FloatArray, *, unit: float = 1.0, hessian: FloatArray | None = None
+    ) -> Solution:
+        """Return the maximum near the start; see `Solver.maximise`."""
+        options = {"gtol": self.gradient_tolerance, "maxiter": self.max_iterations}
+        return _maximise(objective, start, "trust-ncg", options, with_hessian=True)
+
+
+def _maximise(
     objective: Objective, start: FloatArray, method: str, options: dict[str, float], *, with_hessian: bool
 ) -> Solution:
-    """Run `scipy.optimize.minimize` on minus the score."""
+    """Run `scipy.optimize.minimize` on minus the score: SciPy's optimisers minimise."""
     from scipy.optimize import minimize
 
     evaluations, hessians = objective.evaluations, objective.hessians

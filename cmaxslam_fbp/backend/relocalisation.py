@@ -1,0 +1,100 @@
+"""Relocalisation: where a window is that may be anywhere, or that it is nowhere in the map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from cmaxslam_fbp.backend.adjustment import Adjusted, Adjuster
+from cmaxslam_fbp.backend.map_search import MapSearch, Place
+from cmaxslam_fbp.backend.state import BackendState
+from cmaxslam_fbp.backend.window import Window
+from cmaxslam_fbp.backend.window_objective import View
+from cmaxslam_fbp.config import BackendConfig
+from cmaxslam_fbp.trajectory.spline import RotationSpline
+
+_WORTH_TRYING = 0.5  # part of the least match that a place must reach in the search
+_SIGMAS_PX = (2.0, None)  # blurs with which a window is adjusted at a place that was found; at last the usual one
+_BETTER = 1.5  # a window that matches as usual must do so by this factor better than at any other place
+_STANDS_OUT, _CHANCE = 3.0, 0.05  # one that does not, but may see new edges, by this factor; and better than by chance
+_SAME_RAD = np.radians(3.0)  # results nearer than this are one place
+_AT_ONCE, _EVERY = 3, 4  # of lost windows in a row the first ones are searched for, then every so many-th
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A window adjusted at a place of the map, and how well it matches there."""
+
+    view: View
+    adjusted: Adjusted
+    match: float
+
+
+class Relocaliser:
+    """Looks for windows in the whole map.
+
+    Parameters
+    ----------
+    config : for the size of the panorama
+    adjuster : adjusts the windows
+    state : with the map
+    """
+
+    def __init__(self, config: BackendConfig, adjuster: Adjuster, state: BackendState) -> None:
+        self._adjuster, self._state = adjuster, state
+        self._search = MapSearch(config.panorama_size, state.map.planes)
+
+    @staticmethod
+    def is_time(lost_in_a_row: int) -> bool:
+        """Tell whether to look for a window after so many lost ones: a search costs as much as some windows."""
+        return lost_in_a_row < _AT_ONCE or lost_in_a_row % _EVERY == 0
+
+    def find(self, window: Window, start: RotationSpline, ordinary: Trial | None, least_match: float) -> Trial | None:
+        """Return the window at its place in the map, which may be the ordinary one; None where it is nowhere.
+
+        A place must match as windows do that are tracked, and clearly better than the best of all others; or several
+        times better than them, where new edges spoil the match.
+
+        Parameters
+        ----------
+        window : the window
+        start : its predicted motion, from an orientation that may be wrong
+        ordinary : the result at the predicted orientation, if it lies on the map
+        least_match : of a window that is tracked
+        """
+        middle_ns = (window.start_ns + window.end_ns) // 2
+        warp = self._adjuster.warp(window)
+        trials = [] if ordinary is None else [ordinary]
+        for place in self._search.places(warp, start, self._state.map):
+            is_likely = place.score >= _WORTH_TRYING * least_match
+            if is_likely and (trial := self._try(window, start, place, middle_ns)) is not None:
+                trials.append(trial)
+        trials.sort(key=lambda trial: trial.match, reverse=True)
+        if not trials:
+            return None
+        best = trials[0]
+        others = [
+            trial.match
+            for trial in trials
+            if best.adjusted.spline.angle_to(trial.adjusted.spline, middle_ns) > _SAME_RAD
+        ]
+        second = max([*others, 0.0])
+        if best.match >= max(least_match, _BETTER * second) or best.match >= _STANDS_OUT * max(second, _CHANCE):
+            return best
+        return None
+
+    def _try(self, window: Window, start: RotationSpline, place: Place, middle_ns: int) -> Trial | None:
+        """Adjust the window at a place; all its control rotations are free, for what came before does not count."""
+        turn = Rotation.from_matrix(place.R_wc @ start.rotations_at(middle_ns).T)
+        spline = replace(start, quaternions_xyzw=(turn * Rotation.from_quat(start.quaternions_xyzw)).as_quat())
+        panorama, warp = self._state.map, self._adjuster.warp(window)
+        region = self._adjuster.region(warp, spline)
+        known = region.cut_out(panorama.image)
+        view = self._adjuster.view(warp, region, spline, known, panorama)
+        for sigma_px in _SIGMAS_PX:
+            adjusted = self._adjuster.adjust(view, spline, 0, blur_sigma_px=sigma_px)
+            spline = adjusted.spline
+        match = panorama.match(region, adjusted.image, known)
+        return None if match is None else Trial(view, adjusted, match)

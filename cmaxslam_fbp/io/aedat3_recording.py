@@ -1,0 +1,125 @@
+"""A recording of iniVation's cAER or older DV: an AEDAT 3 file with packets of polarity events and IMU samples."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from cmaxslam_fbp.config import RecordingConfig
+from cmaxslam_fbp.errors import RecordingError
+from cmaxslam_fbp.events import SensorSize
+from cmaxslam_fbp.events.ordering import Piece
+from cmaxslam_fbp.io.event_room import EventRoom
+from cmaxslam_fbp.io.recording import Recording
+from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
+
+_MAGIC = b"#!AER-DAT3"
+_END = b"#!END-HEADER\r\n"
+_LONGEST_HEADER = 1 << 20
+_POLARITY, _IMU6 = 1, 3
+_SIZES = {"DVS128": SensorSize(128, 128), "DAVIS240": SensorSize(240, 180), "DAVIS346": SensorSize(346, 260)}
+_IMU_RECORD = np.dtype([("valid", "<u4"), ("t_us", "<i4"), ("g", "<f4", 3), ("deg_s", "<f4", 3), ("celsius", "<f4")])
+_G_M_S2 = 9.81
+_VALID = 1
+
+
+class _Packet(NamedTuple):
+    overflows: int  # of the 31 bits of microseconds so far
+    item_bytes: int
+    data: bytes
+    place: str
+
+
+class Aedat3Recording(Recording):
+    """Events and IMU of one camera; frames and special events are passed over, and so are items marked invalid."""
+
+    description: ClassVar[str] = "an AEDAT 3 file"
+
+    @classmethod
+    def recognises(cls, path: Path) -> bool:
+        """Tell it by its first line: AEDAT 2 files have the same ending."""
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+
+    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
+        super().__init__(path, options)
+        with path.open("rb") as file:
+            head = file.read(_LONGEST_HEADER)
+        end = head.find(_END)
+        if end < 0:
+            raise RecordingError(f"{path} is an AEDAT 3 file without the end of its header, {_END[:-2].decode()}")
+        text = head[:end].decode("latin-1")
+        self._data_start = end + len(_END)
+        self._sources = {int(number): name for number, name in re.findall(r"^#Source (\d{1,5}): *(\w+)", text, re.M)}
+        form = re.search(r"^#Format: *(\S+)", text, re.MULTILINE)
+        if form and form.group(1) != "RAW":
+            raise RecordingError(f"{path} is compressed ({form.group(1)[:40]}); write it as RAW, or as AEDAT 4 with DV")
+        if len(self._sources) > 1:
+            listed = ", ".join(f"{number} ({name[:30]})" for number, name in self._sources.items())
+            raise RecordingError(f"{path} has several cameras: {listed[:120]}; split it with DV")
+
+    def _own_sensor_size(self) -> SensorSize | None:
+        name = next(iter(self._sources.values()), "").upper()
+        return next((size for start, size in _SIZES.items() if name.startswith(start)), None)
+
+    def topics(self) -> list[tuple[str, str, int]]:
+        """Return the camera and the number of bytes behind the header."""
+        name = next(iter(self._sources.values()), "camera")
+        return [(name, "AEDAT 3 bytes", self.path.stat().st_size - self._data_start)]
+
+    def _packets(self, wanted: int) -> Iterator[_Packet]:
+        """Yield the packets of a type; each has a header of 28 bytes."""
+        size, at = self.path.stat().st_size, self._data_start
+        with self.path.open("rb") as file:
+            while at < size:
+                file.seek(at)
+                head = file.read(28)
+                kind, _, item_bytes, _, overflows, _, count, _ = struct.unpack("<HHIIIIII", head.ljust(28, b"\0"))
+                end = at + 28 + item_bytes * count
+                if len(head) < 28 or end > size:
+                    raise RecordingError(f"{self.path} ends within a packet, at byte {at}: the file is cut or damaged")
+                if kind == wanted:
+                    yield _Packet(
+                        overflows, item_bytes, file.read(end - at - 28), f"the packet at byte {at} of {self.path}"
+                    )
+                at = end
+
+    def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
+        from cmaxslam_fbp.io import event_packet_kernels as kernels
+
+        room, state, place = EventRoom(), np.zeros(kernels.STATE_SIZE, np.int64), str(self.path)
+        for packet in self._packets(_POLARITY):
+            place = packet.place
+            if packet.item_bytes != 8:
+                raise RecordingError(f"{place} has events of {packet.item_bytes} bytes, not 8: the file is damaged")
+            words = np.frombuffer(packet.data, np.uint32).reshape(-1, 2)
+            invalid = words[:, 0] & _VALID == 0
+            words = words[~invalid] if invalid.any() else words
+            state[kernels.BASE], state[kernels.LAST_US] = (packet.overflows << 31) * 1000, -1
+            for events in room.fill(kernels.decode_libcaer, words, state):
+                yield Piece(events, place)
+        yield Piece(room.take(), place)
+
+    def _imu(self) -> ImuSamples | None:
+        """Read the samples: g and deg/s, in the camera's axes as the driver gives them."""
+        parts, times = [], []
+        for packet in self._packets(_IMU6):
+            if packet.item_bytes != _IMU_RECORD.itemsize:
+                raise RecordingError(f"{packet.place} has IMU samples of {packet.item_bytes} bytes, not 36")
+            samples = np.frombuffer(packet.data, _IMU_RECORD)
+            samples = samples[samples["valid"] & _VALID != 0]
+            parts.append(samples)
+            times.append(1000 * ((packet.overflows << 31) + samples["t_us"].astype(np.int64)))
+        if not sum(map(len, parts)):
+            return None
+        samples = np.concatenate(parts)
+        return ImuSamples(
+            np.concatenate(times), np.deg2rad(samples["deg_s"].astype(float)), _G_M_S2 * samples["g"].astype(float)
+        )

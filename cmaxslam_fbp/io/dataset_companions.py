@@ -1,0 +1,271 @@
+"""What data sets keep beside their files of events: calibrations, poses and IMU of DSEC, TUM-VIE, M3ED and MVSEC.
+
+Poses become those of the event camera, and inertial samples are turned to its frame, by the data sets' own
+calibrations; where one is missing, the reference is an error that says what to put where.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.errors import TrajectoryError
+from cmaxslam_fbp.events import SensorSize
+from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.io.bad_input import one_line_errors
+from cmaxslam_fbp.io.calibration import read_calibration, read_sensor_size
+from cmaxslam_fbp.io.hdf5_file import open_hdf5
+from cmaxslam_fbp.io.hdf5_reference import microseconds_to_ns, read_array, seconds_to_ns, transform_to
+from cmaxslam_fbp.io.trajectory_files import parse_trajectory, parse_tum_vie_imu
+from cmaxslam_fbp.trajectory import RotationTrajectory
+from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
+
+_LARGEST_TEXT_BYTES = 1 << 30
+_LARGEST_M = 1e12
+
+
+class Companions(Protocol):
+    """The files beside a recording."""
+
+    def sensor_size(self) -> SensorSize | None:
+        """Return the size that they tell, if any."""
+
+    def camera(self, size: SensorSize) -> Camera | None:
+        """Return the calibration of a camera of that size, if there is one."""
+
+    def poses(self) -> RotationTrajectory | None:
+        """Return the camera's poses, if there are any."""
+
+    def imu(self) -> ImuSamples | None:
+        """Return the inertial samples in the camera's frame, if there are any."""
+
+
+def find_companions(path: Path, events: str, number: int) -> Companions | None:
+    """Return the files that belong to a file with a data set of events, of a left (0) or right (1) camera; or None."""
+    path = path.absolute()
+    if events.startswith("/prophesee/"):
+        return M3ed(path, events)
+    if events.startswith("/davis/"):
+        return Mvsec(path, events)
+    if (tum_vie := TumVie.find(path, number)) is not None:
+        return tum_vie
+    return Dsec.find(path, number)
+
+
+def _first_file(*candidates: Path) -> Path | None:
+    return next((file for file in candidates if file.is_file()), None)
+
+
+@dataclass(frozen=True)
+class Dsec:
+    """`cam_to_cam.yaml` in the folder of the events or one above it, in `calibration/` there; `rectify_map.h5`."""
+
+    calibration: Path | None
+    rectify_map: Path | None
+    number: int
+
+    @staticmethod
+    def find(path: Path, number: int) -> Dsec | None:
+        """Look for the files."""
+        folders = path.parents[:4]
+        places = [place / "cam_to_cam.yaml" for folder in folders for place in (folder, folder / "calibration")]
+        found = Dsec(_first_file(*places), _first_file(path.parent / "rectify_map.h5"), number)
+        return found if found.calibration or found.rectify_map else None
+
+    def sensor_size(self) -> SensorSize | None:
+        """Return the calibration's, or that of the map."""
+        if self.calibration is not None:
+            return read_sensor_size(self.calibration, 1.0)
+        if self.rectify_map is not None:
+            with open_hdf5(self.rectify_map) as file:
+                height, width, _ = file["rectify_map"].shape
+                return SensorSize(int(width), int(height))
+        return None
+
+    def camera(self, size: SensorSize) -> Camera | None:
+        """Return the calibration."""
+        return None if self.calibration is None else read_calibration(self.calibration, size, self.number)
+
+    def poses(self) -> RotationTrajectory | None:
+        """DSEC has none."""
+        return None
+
+    def imu(self) -> ImuSamples | None:
+        """DSEC has it in a bag."""
+        return None
+
+
+@dataclass(frozen=True)
+class TumVie:
+    """`mocap_data.txt`, `imu_data.txt`, and the calibrations `camera-calibrationA.json`, `mocap-imu-calibrationA.json`.
+
+    They lie in the folder of the events, in one above it, or in `NAME-vi_gt_data/` beside `NAME-events_left.h5`.
+    """
+
+    calibration: Path | None
+    markers: Path | None
+    mocap: Path | None
+    imu_data: Path | None
+    number: int
+
+    @staticmethod
+    def find(path: Path, number: int) -> TumVie | None:
+        """Look for the files; those of the letter A are of the first recordings, of B of all others."""
+        name = re.sub(r"-events_(left|right)$", "", path.stem)
+        folders = [path.parent, path.parent / f"{name}-vi_gt_data", path.parent.parent]
+        letters = "AB" if re.match(r"loop-floor|mocap-desk|skate-easy", name) else "BA"
+
+        def look(*names: str) -> Path | None:
+            return _first_file(*(folder / file for file in names for folder in folders))
+
+        found = TumVie(
+            look(*(f"camera-calibration{letter}.json" for letter in letters)),
+            look(*(f"mocap-imu-calibration{letter}.json" for letter in letters)),
+            look("mocap_data.txt"),
+            look("imu_data.txt"),
+            number,
+        )
+        return found if any((found.calibration, found.mocap, found.imu_data)) else None
+
+    def sensor_size(self) -> SensorSize | None:
+        """Return that of the event cameras."""
+        return None if self.calibration is None else read_sensor_size(self.calibration, 1.0)
+
+    def camera(self, size: SensorSize) -> Camera | None:
+        """Return the calibration of the left or right event camera."""
+        return None if self.calibration is None else read_calibration(self.calibration, size, self.number)
+
+    def poses(self) -> RotationTrajectory | None:
+        """Return the camera's poses: `T_wc = T_wm T_im^-1 T_ic` with the markers' frame m and the IMU's i."""
+        if self.mocap is None:
+            return None
+        markers = parse_trajectory(_text(self.mocap), source=str(self.mocap), time_unit="us")
+        T_ic = self._imu_camera("mocap_data.txt has the poses of markers")
+        T_im = _transform(_json(self._required(self.markers, "mocap-imu-calibration*.json")), "T_imu_marker")
+        T_wm = np.tile(np.eye(4), (len(markers), 1, 1))
+        T_wm[:, :3, :3] = markers.rotations.as_matrix()
+        T_wm[:, :3, 3] = markers.positions_m
+        return _from_matrices(markers.t_ns, T_wm, np.linalg.inv(T_im) @ T_ic)
+
+    def imu(self) -> ImuSamples | None:
+        """Return the samples, turned by `R_ic^T`."""
+        if self.imu_data is None:
+            return None
+        samples = parse_tum_vie_imu(_text(self.imu_data), source=str(self.imu_data))
+        R_ic = self._imu_camera("imu_data.txt is in the IMU's frame")[:3, :3]
+        return ImuSamples(samples.t_ns, samples.angular_velocity_rad_s @ R_ic, samples.linear_acceleration_m_s2 @ R_ic)
+
+    def _imu_camera(self, why: str) -> FloatArray:
+        rig = _json(self._required(self.calibration, "camera-calibration*.json", why))
+        cameras = rig["T_imu_cam"]
+        return _transform({"T_imu_cam": cameras[self.number + (2 if len(cameras) == 4 else 0)]}, "T_imu_cam")
+
+    @staticmethod
+    def _required(file: Path | None, name: str, why: str = "the markers are not at the camera") -> Path:
+        if file is None:
+            raise TrajectoryError(f"{why}: put TUM-VIE's {name} into the folder of the recording")
+        return file
+
+
+@dataclass(frozen=True)
+class M3ed:
+    """`NAME_pose_gt.h5` (or `NAME_depth_gt.h5`) beside `NAME_data.h5`: `Cn_T_C0` of the left event camera."""
+
+    path: Path
+    events: str
+
+    def sensor_size(self) -> SensorSize | None:
+        """The file of events has it."""
+        return None
+
+    def camera(self, size: SensorSize) -> Camera | None:
+        """The file of events has it."""
+        return None
+
+    def poses(self) -> RotationTrajectory | None:
+        """Return `T_wc = T_wl T_lc`, with the left camera's frame l, the world that of its first pose."""
+        stem = self.path.stem.removesuffix("_data")
+        file = _first_file(*(self.path.with_name(f"{stem}_{kind}_gt.h5") for kind in ("pose", "depth")))
+        if file is None:
+            return None
+        with one_line_errors(file), open_hdf5(file) as poses:
+            T_cw = np.asarray(read_array(poses, "Cn_T_C0", file), float)
+            t_ns = microseconds_to_ns(read_array(poses, "ts", file))
+        with open_hdf5(self.path) as own:
+            T_lc = transform_to(own, "prophesee/left", self.events, self.path)
+        return _from_matrices(t_ns, np.linalg.inv(T_cw), T_lc)
+
+    def imu(self) -> ImuSamples | None:
+        """The file of events has it."""
+        return None
+
+
+@dataclass(frozen=True)
+class Mvsec:
+    """`NAME_gt.hdf5` beside `NAME_data.hdf5`: `/davis/left/pose`, the left camera in the world."""
+
+    path: Path
+    events: str
+
+    def sensor_size(self) -> SensorSize | None:
+        """The file of events has it."""
+        return None
+
+    def camera(self, size: SensorSize) -> Camera | None:
+        """MVSEC's calibrations are archives of Kalibr files: to be given."""
+        return None
+
+    def poses(self) -> RotationTrajectory | None:
+        """Return the poses of the left camera."""
+        file = _first_file(self.path.with_name(f"{self.path.stem.removesuffix('_data')}_gt.hdf5"))
+        if file is None:
+            return None
+        if not self.events.startswith("/davis/left"):
+            raise TrajectoryError(f"{file} has the poses of the left camera alone")
+        with one_line_errors(file), open_hdf5(file) as poses:
+            T_wc = np.asarray(read_array(poses, "davis/left/pose", file), float)
+            return _from_matrices(seconds_to_ns(read_array(poses, "davis/left/pose_ts", file)), T_wc, np.eye(4))
+
+    def imu(self) -> ImuSamples | None:
+        """The file of events has it."""
+        return None
+
+
+def _from_matrices(t_ns: Any, T_wl: Any, T_lc: Any) -> RotationTrajectory:
+    """Return the trajectory `T_wl T_lc` of poses (M, 4, 4) of a frame l; of equal times the first counts."""
+    if T_wl.shape != (len(t_ns), 4, 4) or not (np.abs(T_wl) < _LARGEST_M).all():  # not so for a NaN
+        raise TrajectoryError(f"the poses {T_wl.shape} do not fit {len(t_ns)} times, or are no places")
+    t_ns, first = np.unique(t_ns, return_index=True)
+    T_wc = T_wl[first] @ T_lc
+    R_wc = T_wc[:, :3, :3]
+    if not len(first) or np.abs(R_wc @ R_wc.transpose(0, 2, 1) - np.eye(3)).max() > 1e-3:
+        raise TrajectoryError("a pose of the reference is no rotation")
+    return RotationTrajectory(t_ns, Rotation.from_matrix(R_wc).as_quat(), T_wc[:, :3, 3])
+
+
+def _text(file: Path) -> str:
+    if file.stat().st_size > _LARGEST_TEXT_BYTES:
+        raise TrajectoryError(f"{file} is too large for the reference of a recording")
+    with one_line_errors(file, "it is no text file", TrajectoryError):
+        return file.read_text(encoding="utf-8-sig")
+
+
+def _json(file: Path) -> Any:
+    with one_line_errors(file, "it is no complete calibration", TrajectoryError):
+        return json.loads(_text(file))["value0"]
+
+
+def _transform(values: Any, name: str) -> FloatArray:
+    """Return a pose of Basalt's as a matrix (4, 4)."""
+    with one_line_errors(name, "it is no pose", TrajectoryError):
+        T = np.eye(4)
+        T[:3, :3] = Rotation.from_quat([float(values[name][key]) for key in ("qx", "qy", "qz", "qw")]).as_matrix()
+        T[:3, 3] = [float(values[name][key]) for key in ("px", "py", "pz")]
+        return T

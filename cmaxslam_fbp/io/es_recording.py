@@ -1,0 +1,81 @@
+"""A recording in an Event Stream file (.es, version 2), of a DVS or an ATIS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from cmaxslam_fbp.config import RecordingConfig
+from cmaxslam_fbp.errors import RecordingError
+from cmaxslam_fbp.events import SensorSize
+from cmaxslam_fbp.events.ordering import Piece
+from cmaxslam_fbp.io.event_room import EventRoom
+from cmaxslam_fbp.io.recording import Recording
+
+_MAGIC = b"Event Stream"
+_HEADER_BYTES = 20  # magic, version, type, width and height
+_BLOCK_BYTES = 1 << 20
+_DVS, _ATIS = 1, 2
+
+
+class EsRecording(Recording):
+    """Events with the time since the one before; rows count from below in the file."""
+
+    description: ClassVar[str] = "an Event Stream file (.es)"
+    endings: ClassVar[tuple[str, ...]] = (".es",)
+
+    @classmethod
+    def recognises(cls, path: Path) -> bool:
+        """Tell it by its ending or its first bytes."""
+        if super().recognises(path):
+            return True
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+
+    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
+        super().__init__(path, options)
+        with path.open("rb") as file:
+            head = file.read(_HEADER_BYTES)
+        if len(head) < _HEADER_BYTES or not head.startswith(_MAGIC):
+            raise RecordingError(f"{path} does not start as an Event Stream file does: 'Event Stream' and 8 bytes")
+        *version, self._type = head[12:16]
+        if version[0] != 2 or self._type not in (_DVS, _ATIS):
+            raise RecordingError(
+                f"{path} is an Event Stream file of version {'.'.join(map(str, version))} and type {self._type}; "
+                "version 2 of a DVS (1) or an ATIS (2) is read"
+            )
+        self._size = SensorSize(int.from_bytes(head[16:18], "little"), int.from_bytes(head[18:20], "little"))
+
+    def _own_sensor_size(self) -> SensorSize | None:
+        return self._size
+
+    def topics(self) -> list[tuple[str, str, int]]:
+        """Return the type of the stream and its number of bytes."""
+        return [
+            ("DVS" if self._type == _DVS else "ATIS", "Event Stream bytes", self.path.stat().st_size - _HEADER_BYTES)
+        ]
+
+    def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
+        from cmaxslam_fbp.io import es_kernels as kernels
+
+        decode = kernels.decode_dvs if self._type == _DVS else kernels.decode_atis
+        room, state = EventRoom(), np.zeros(kernels.STATE_SIZE, np.int64)
+        state[kernels.LAST_ROW] = self._size.height - 1
+        at, left_over, place = _HEADER_BYTES, b"", str(self.path)
+        with self.path.open("rb") as file:
+            file.seek(at)
+            while block := file.read(_BLOCK_BYTES):
+                data = left_over + block
+                place = f"bytes {at - len(left_over)} to {at + len(block) - 1} of {self.path}"
+                for events in room.fill(decode, np.frombuffer(data, np.uint8), state):
+                    yield Piece(events, place)
+                left_over = data[len(data) - int(state[kernels.LEFT_OVER]) :]
+                at += len(block)
+        yield Piece(room.take(), place)
+        if left_over:
+            raise RecordingError(f"{self.path} ends within an event, at byte {at - len(left_over)}: the file is cut")

@@ -1,0 +1,135 @@
+"""A recording in an HDF5 file: those of DSEC, VECtor, TUM-VIE, M3ED, MVSEC and Prophesee, MATLAB 7.3, and our own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cmaxslam_fbp.config import RecordingConfig
+from cmaxslam_fbp.events import SensorSize
+from cmaxslam_fbp.events.ordering import MAX_JUMP_BACK_NS, Piece
+from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.io.dataset_companions import Companions, find_companions
+from cmaxslam_fbp.io.hdf5_events import EventsReader, choose_place, find_events
+from cmaxslam_fbp.io.hdf5_file import is_group, is_hdf5, members, open_hdf5
+from cmaxslam_fbp.io.hdf5_reference import read_camera, read_groundtruth, read_imu, read_resolution
+from cmaxslam_fbp.io.hdf5_sink import write_hdf5
+from cmaxslam_fbp.io.recording import Recording
+from cmaxslam_fbp.io.writing import Sink
+from cmaxslam_fbp.trajectory import RotationTrajectory
+from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
+
+MVSEC_SENSOR = SensorSize(346, 260)  # that of all its recordings
+_SIDES = ("left", "right")
+
+
+class Hdf5Recording(Recording):
+    """An HDF5 file, read in slabs: it may be larger than the memory."""
+
+    description: ClassVar[str] = "an HDF5 file (DSEC, M3ED, TUM-VIE, MVSEC, ...)"
+    endings: ClassVar[tuple[str, ...]] = (".h5", ".hdf5")
+    needs: ClassVar[tuple[str, ...]] = ("h5py", "hdf5plugin")
+    sinks: ClassVar[Mapping[str, Sink]] = {".h5": write_hdf5, ".hdf5": write_hdf5}
+
+    @classmethod
+    def recognises(cls, path: Path) -> bool:
+        """Tell a file by its signature, whatever its name."""
+        return is_hdf5(path)
+
+    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
+        super().__init__(path, options)
+        with open_hdf5(path) as file:
+            self._place = choose_place(find_events(file), self.options.events_dataset, path)
+        self._companions: Companions | None = find_companions(path, self._place.name, self.camera_number)
+
+    @property
+    def camera_number(self) -> int:
+        """1 for the right one of two cameras, by the names of the data set, the file and its folders, else 0."""
+        for name in (self._place.name, self.path.stem, *(parent.name for parent in self.path.absolute().parents[:2])):
+            words = re.split(r"[^a-z]+", name.lower())
+            for number, side in enumerate(_SIDES):
+                if side in words:
+                    return number
+        return 0
+
+    def topics(self) -> list[tuple[str, str, int]]:
+        """Return name and type of the data sets that the events' group holds or stands beside, and their lengths."""
+
+        def rows() -> list[tuple[str, str, int]]:
+            with open_hdf5(self.path) as file:
+                thing = file[self._place.name]
+                group = thing if is_group(thing) else thing.parent
+                found = [*members(group), *(members(file) if group.name != "/" else ())]
+                return [
+                    (dataset.name, f"{dataset.dtype} {dataset.shape}", int(dataset.shape[0] if dataset.shape else 1))
+                    for _, dataset in found
+                    if hasattr(dataset, "dtype") and dataset.shape is not None
+                ]
+
+        return self._read(rows)
+
+    def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
+        with open_hdf5(self.path) as file:
+            reader = EventsReader(file, self._place, self.path)
+            start = 0 if skip_before_ns is None else _slab_before(reader, skip_before_ns)
+            for first in range(start, reader.count, reader.slab):
+                events = reader.read(first)
+                place = f"the events {first} to {first + len(events) - 1} of {self.path}{self._place.name}"
+                yield Piece(events, place, reader.note)
+
+    def _own_sensor_size(self) -> SensorSize | None:
+        with open_hdf5(self.path) as file:
+            thing = file[self._place.name]
+            if (size := read_resolution(thing, self.path)) is not None:
+                return size
+            for attributes in (file.attrs, thing.attrs):
+                if (size := _size_of(attributes.get("geometry"))) is not None:  # Prophesee's
+                    return size
+            image = thing.parent.get("image_raw") if not is_group(thing) else None
+            if image is not None and len(image.shape) == 3:
+                return SensorSize(int(image.shape[2]), int(image.shape[1]))
+            if {"width", "height"} <= set(thing):
+                return SensorSize(*(int(np.asarray(thing[name][()]).reshape(-1)[0]) for name in ("width", "height")))
+        if self._place.name.startswith("/davis/"):
+            return MVSEC_SENSOR
+        return None if self._companions is None else self._companions.sensor_size()
+
+    def _own_calibration(self) -> Camera | None:
+        with open_hdf5(self.path) as file:
+            camera = read_camera(file[self._place.name], self.path)
+        if camera is not None or self._companions is None:
+            return camera
+        return self._companions.camera(self.calibrated_size)
+
+    def _poses(self) -> RotationTrajectory | None:
+        with open_hdf5(self.path) as file:
+            poses = read_groundtruth(file, self.path)
+        return poses if poses is not None or self._companions is None else self._companions.poses()
+
+    def _imu(self) -> ImuSamples | None:
+        with open_hdf5(self.path) as file:
+            imu = read_imu(file, self._place.name, self.path)
+        return imu if imu is not None or self._companions is None else self._companions.imu()
+
+
+def _slab_before(reader: EventsReader, time_ns: int) -> int:
+    """Return the start of a slab before which no event is of interest, by bisection: times rise but for disorder."""
+    low, high = 0, max(-(-reader.count // reader.slab) - 1, 0)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if reader.time_ns(middle * reader.slab) < time_ns - MAX_JUMP_BACK_NS:
+            low = middle
+        else:
+            high = middle - 1
+    return low * reader.slab
+
+
+def _size_of(geometry: Any) -> SensorSize | None:
+    """Return the size of Prophesee's attribute `geometry`, e.g. 1280x720."""
+    text = geometry.decode() if isinstance(geometry, bytes) else str(geometry)
+    match = re.fullmatch(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})", text)
+    return None if match is None else SensorSize(int(match[1]), int(match[2]))

@@ -1,0 +1,100 @@
+"""MATLAB files, written by SciPy."""
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from cmaxslam_fbp.errors import RecordingError
+from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.io import open_recording
+
+
+@pytest.fixture
+def columns(make_events):
+    """2000 events as MATLAB has them: columns of doubles, microseconds."""
+    events = make_events(2000)
+    return {
+        "ts": (events.t_ns // 1000).astype(float)[:, None],
+        "x": events.x.astype(float)[:, None],
+        "y": events.y.astype(float)[:, None],
+        "pol": events.p.astype(float)[:, None],
+    }
+
+
+def read(path, **options):
+    return Events.concatenate(open_recording(path, **options).chunks())
+
+
+def assert_read(events, columns):
+    np.testing.assert_array_equal(events.t_ns, columns["ts"][:, 0].astype(np.int64) * 1000)
+    for name, column in (("x", events.x), ("y", events.y), ("pol", events.p)):
+        np.testing.assert_array_equal(column, columns[name][:, 0])
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("name", ["a.mat", "download"])
+def test_columns_are_read_whatever_the_file_is_called(tmp_path, columns, compressed, name):
+    with (tmp_path / name).open("wb") as file:
+        savemat(file, {**columns, "time_unit": "us", "width": 240.0, "height": 180.0}, do_compression=compressed)
+    recording = open_recording(tmp_path / name)
+    assert recording.sensor_size == (240, 180)
+    stream = recording.chunks()
+    assert_read(Events.concatenate(stream), columns)
+    assert stream.defects.describe() == []
+
+
+def test_a_structure_of_columns_is_read(tmp_path, columns):
+    structure = {"t": columns["ts"], "x": columns["x"], "y": columns["y"], "polarity": 2 * columns["pol"] - 1}
+    savemat(tmp_path / "a.mat", {"TD": structure, "note": "of a camera", "time_unit": "us"})
+    assert_read(read(tmp_path / "a.mat", sensor_size=(240, 180)), columns)
+
+
+def test_times_with_a_fraction_are_seconds(tmp_path, columns):
+    savemat(tmp_path / "a.mat", {**columns, "ts": columns["ts"] * 1e-6})
+    assert_read(read(tmp_path / "a.mat", sensor_size=(240, 180)), columns)
+
+
+@pytest.mark.parametrize(
+    ("variables", "complaint"),
+    [
+        ({"frames": [1, 2]}, r"has no events: none of its variables \(frames\)"),
+        ({"a": {"ts": 1, "x": 1, "y": 1, "p": 1}, "b": {"ts": 1, "x": 1, "y": 1, "p": 1}}, "several .* a, b"),
+        ({"ts": [1, 2], "x": [1], "y": [1], "pol": [1]}, "the columns differ in length"),
+        ({"ts": [1, 2], "x": [1, 2], "y": [1, 2], "pol": ["up", "no"]}, "it must be a list of numbers"),
+        ({"ts": [1, 2], "x": np.eye(2), "y": [1, 2], "pol": [1, 2]}, "it must be a list of numbers"),
+    ],
+)
+def test_what_is_missing_is_said_in_one_line(tmp_path, variables, complaint):
+    savemat(tmp_path / "a.mat", variables)
+    with pytest.raises(RecordingError, match=complaint):
+        read(tmp_path / "a.mat", sensor_size=(240, 180))
+
+
+@pytest.mark.parametrize(
+    ("size", "complaint"),
+    [
+        (-100, r"a\.mat cannot be read: .*; it may be cut or damaged"),
+        (20_000, r"\(ts, x\) are the columns .*cut"),
+        (64, "cut"),
+    ],
+)
+def test_a_cut_file_is_one_line(tmp_path, columns, size, complaint):
+    savemat(tmp_path / "a.mat", columns)
+    (tmp_path / "a.mat").write_bytes((tmp_path / "a.mat").read_bytes()[:size])
+    with pytest.raises(RecordingError, match=complaint):
+        read(tmp_path / "a.mat", sensor_size=(240, 180))
+
+
+@pytest.mark.real_data
+def test_a_real_recording_of_a_pan_tilt_unit_is_read(real_data):
+    recording = open_recording(real_data / "real" / "evbench_seq_0001_e.mat", sensor_size=(240, 180))
+    events = Events.concatenate(recording.chunks())
+    assert len(events) == 132_784
+    assert (events.t_ns[[0, -1]] == [274_260_989_000, 275_330_057_000]).all()
+    assert [column[:3].tolist() for column in (events.x, events.y, events.p)] == [
+        [79, 136, 27],
+        [2, 116, 110],
+        [0, 0, 1],
+    ]
+    with pytest.raises(RecordingError, match="does not tell the sensor's size: give it with --sensor-size"):
+        next(open_recording(recording.path).chunks())
