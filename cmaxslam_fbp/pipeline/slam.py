@@ -184,7 +184,7 @@ class _Run:
         state, backend = self._backend.state, self._config.backend
         parts, window = [Events.empty()], None
         for window in self._windows_again():
-            if state.tracking(window) is Tracking.ADJUSTED:
+            if state.tracking(window).is_in_map:
                 parts.append(window.leaving)
         passages = Events.concatenate(parts)
         if window is None or len(passages) < _FEWEST_PASSAGES:
