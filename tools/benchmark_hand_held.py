@@ -1,7 +1,7 @@
 """Hand-held recordings in rooms: errors of a rotation alone, online, and with translation and scene distances.
 
-Recordings: the motion of a TUM file with its positions, or random hands about a wrist; a realistic sensor. A pure rotation
-of the same seed shows what the model costs where there is no parallax.
+Recordings: the motion of a TUM file with its positions, or random hands about a wrist; a realistic sensor. A pure
+rotation of the same seed shows what the model costs where there is no parallax.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ def main() -> None:
             place = "-" if row["position_cm"] is None else f"{row['position_cm']:.2f} of {row['path_cm']:.2f}"
             print(
                 f"| {row['recording']} | {model} | {row['best_fit_deg']:.3f} | {row['first_pose_deg']:.3f} | "
-                f"{row['relative_1s_deg_s']:.3f} | {place} | {100 * row['event_area']:.3f} % | {row['refinement_s']:.0f} |",
+                f"{row['relative_1s_deg_s']:.3f} | {place} | {100 * row['event_area']:.3f} % | "
+                f"{row['refinement_s']:.0f} |",
                 flush=True,
             )
     print(f"\nnp.bincount: {bincount_ns():.2f} ns per event")

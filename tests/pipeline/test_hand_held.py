@@ -31,6 +31,7 @@ def test_parallax_is_told_from_rotation(run, bag, tmp_path):
     assert distances.shape == (256, 512)
     assert 0.5 < np.nanmean(distances) < 0.8
     assert (tmp_path / "out" / "distance.png").exists()
+    assert "Hand-held motion" in (tmp_path / "out" / "report.html").read_text()
     assert 1 < json.loads((tmp_path / "out" / "run.json").read_text())["parallax_deg"] < 12
 
 
