@@ -101,9 +101,7 @@ def main() -> None:
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     rows = []
-    print(
-        "| recording | model | best fit [deg] | first pose | 1 s [deg/s] | position [cm] | Event Area | refinement [s] |"
-    )
+    print("| recording | model | best fit [deg] | first pose | 1 s [deg/s] | position [cm] | area | seconds |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for path in recordings(options):
         for model in options.models:
