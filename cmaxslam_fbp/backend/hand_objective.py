@@ -50,8 +50,13 @@ class HandObjective:
         margin_px = int(np.ceil(_MARGIN_RAD * projection.focal_px))
         self.region: Region = find_region(self._points, (projection.height, projection.width), margin_px)
         self._binning = Binning(self.region.frame_shape, kernel, "linear")
-        columns = "wrap" if self.region.padding else "zero"
-        self._blur = GaussianBlur(self.region.shape, blur_sigma_px, np.float32, rows="zero", columns=columns)
+        self._blur = GaussianBlur(
+            self.region.shape,
+            blur_sigma_px,
+            np.float32,
+            rows="zero",
+            columns="wrap" if self.region.padding else "zero",
+        )
         self._frame: SingleArray = np.empty(self.region.frame_shape, np.float32)
         self._image: SingleArray = np.empty(self.region.shape, np.float32)
         self.evaluations = 0

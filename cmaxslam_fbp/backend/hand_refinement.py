@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
@@ -61,7 +62,7 @@ class HandHeld:
     rotations: RotationSpline
     positions: PositionSpline
     inverse: FloatArray
-    seen: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+    seen: npt.NDArray[np.bool_]
 
     @property
     def parallax_deg(self) -> float:
