@@ -29,6 +29,7 @@ from cmaxslam_fbp.pipeline.trust import mark_windows, unexplained_motion
 
 _MANY_HOT_PIXELS, _MANY_HOT_EVENTS = 0.002, 0.1  # parts of the sensor, and of the events, that are worth a warning
 
+_LEAST_PARALLAX_DEG = 0.4  # a camera that only turns seems to have a third of that
 _FEWEST_PASSAGES = 2000  # of which translation and distances can be told at all
 
 
@@ -121,9 +122,8 @@ class Slam:
         interrupted = False
         try:
             run.first_pass()
-            if self.config.backend.translation != "none":
-                run.refine_hand_held()
-            elif refine:
+            moves = self.config.backend.translation != "none" and run.refine_hand_held()
+            if refine and not moves:
                 run.refine()
         except KeyboardInterrupt:
             if not run.has_result:
@@ -178,8 +178,11 @@ class _Run:
         for stage, window in self._backend.refine(self._windows_again):
             self._tell(stage, window)
 
-    def refine_hand_held(self) -> None:
-        """Adjust rotation, translation and the scene's distances to all events at once."""
+    def refine_hand_held(self) -> bool:
+        """Adjust rotation, translation and distances to all events at once; tell whether the camera has moved at all.
+
+        Where it has not, a rotation alone is more precise, and stays.
+        """
         self._refining_since = time.perf_counter()
         state, backend = self._backend.state, self._config.backend
         parts, window = [Events.empty()], None
@@ -189,7 +192,7 @@ class _Run:
         passages = Events.concatenate(parts)
         if window is None or len(passages) < _FEWEST_PASSAGES:
             self._hand_held_problem = "too few events were tracked for --hand-held: the result is a rotation alone"
-            return
+            return False
         passages = passages.between(state.require_spline().start_ns, state.require_spline().end_ns)
         model = backend.translation
         refinement = HandRefinement(
@@ -198,10 +201,16 @@ class _Run:
         for stage in refinement.run():
             self._tell(stage, window)
         found = refinement.result()
+        if found.parallax_deg < _LEAST_PARALLAX_DEG:
+            self._hand_held_problem = (
+                f"a parallax of about {found.parallax_deg:.2f} deg is too small to tell: the result is a rotation alone"
+            )
+            return False
         state.map = state.map.emptied()
         state.map.image += refinement.panorama(found, backend.panorama_size)
         state.spline, self._hand_held = found.rotations, found
         self._tell("last map", window)
+        return True
 
     def _windows_again(self) -> Iterator[Window]:
         """Start a new pass over the windows."""
