@@ -48,6 +48,16 @@ def run(
     refine: Annotated[
         bool, typer.Option("--refine", help="Then adjust everything against the whole map, against drift.")
     ] = False,
+    hand_held: Annotated[
+        bool,
+        typer.Option(
+            "--hand-held", help="Explain the parallax of a camera that also moves: positions and scene distances."
+        ),
+    ] = False,
+    scale: Annotated[
+        float | None,
+        typer.Option(metavar="METRES", help="Mean distance of the scene: with --hand-held, positions in metres."),
+    ] = None,
     compute: Compute = None,
     device: Device = None,
     video: Annotated[
@@ -90,6 +100,7 @@ def run(
         calibration_scale=calibration_scale,
         sensor_size=sensor_size,
     )
+    flags |= {"backend.translation": "scene" if hand_held else None, "backend.scene_distance_m": scale}
     for stage in ("frontend", "backend"):
         flags |= {f"{stage}.compute": compute, f"{stage}.device": device}
     resolved = load_config(config or (), assignments or (), flags)
@@ -181,6 +192,10 @@ def _print(result: SlamResult, folder: Path) -> None:
     if result.refinements:
         turns = ", ".join(f"{turn:.3f}" for turn in result.refinements)
         table.add_row("refinement", f"{result.timing.refinement_s:.2f} s; windows turned by {turns} deg")
+    if result.hand_held is not None:
+        table.add_row(
+            "hand-held", f"{result.timing.refinement_s:.2f} s; parallax {result.hand_held.parallax_deg:.2f} deg"
+        )
     table.add_row("windows", f"{len(result.windows)}, tracking lost in {result.lost_windows}")
     table.add_row("peak memory", f"{peak_memory_mb():.0f} MB")
     table.add_row("results", str(folder))

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.report.decimation import even_indices
+from cmaxslam_fbp.report.hand_held_section import hand_held_section
 from cmaxslam_fbp.report.map_picture import draw_map, encode_png
 from cmaxslam_fbp.report.map_view import used_part
 from cmaxslam_fbp.report.page_charts import lost_ranges_s, make_charts
@@ -56,7 +57,7 @@ def report_page(files: RunFiles) -> str:
                 f"<li>{escape(str(line))}</li>" for line in [*files.run.get("warnings", []), *files.faults]
             ),
             "tiles": _tiles(files),
-            "packet": _packet(files),
+            "packet": hand_held_section(files) + _packet(files),
             "errors": _errors(files),
             "run": html_table(list(run_rows(files))),
             "command": escape(repeat_command(files)),

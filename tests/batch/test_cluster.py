@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.batch.arms import make_arms
 from cmaxslam_fbp.batch.batch import Batch
 from cmaxslam_fbp.batch.manifest import read_items
@@ -59,7 +60,7 @@ def test_a_recording_that_cannot_be_opened_is_a_failed_row(run, folder):
     for name in NAMES:
         assert float(rows[name]["metrics.absolute_best_fit_rms_deg"]) < 1
         assert len(rows[name]["run.input_sha256"]) == len(rows[name]["sources_sha256"]) == 64
-        assert rows[name]["config.backend.knot_s"] == "0.025"
+        assert rows[name]["config.backend.knot_s"] == str(BackendConfig().knot_s)
         assert (folder / "out" / rows[name]["folder"] / "report.html").is_file()
 
 
