@@ -120,6 +120,8 @@ class FrontendConfig(Section):
     """At a fixed rate, packets are not cut to fewer events than these."""
     still_rate_ev_s: Annotated[float, Field(ge=0, le=1e7)] = 10_000.0
     """Below this rate of events the camera counts as still."""
+    min_evidence: Annotated[float, Field(ge=0, le=1e6)] = 9.0
+    """Standard deviations by which events must agree more than by chance; else the camera counts as still. 0: any."""
     max_speed: Annotated[float, Field(ge=1e-6, le=1000)] = 30.0
     """Largest speed that is plausible, in rad/s or m/s."""
     recovery: bool = True

@@ -15,7 +15,7 @@ from cmaxslam_fbp.backend.panorama import VISIT_NS, PanoramaMap
 from cmaxslam_fbp.backend.refinement import Refinement, Windows
 from cmaxslam_fbp.backend.relocalisation import Relocaliser, Trial
 from cmaxslam_fbp.backend.state import BackendState
-from cmaxslam_fbp.backend.tracking import Tracking, TrackingMonitor, WindowReport
+from cmaxslam_fbp.backend.tracking import BY_CHANCE, TOO_FEW_EVENTS, Tracking, TrackingMonitor, WindowReport
 from cmaxslam_fbp.backend.window import Window
 from cmaxslam_fbp.backend.window_objective import View
 from cmaxslam_fbp.config import BackendConfig
@@ -65,12 +65,17 @@ class Backend:
             return None
         return next(reversed(self.state.reports)) - 2 * spline.step_ns
 
-    def process(self, window: Window, velocities: AngularVelocities) -> WindowReport:
-        """Follow the camera through a window, which comes after those before it."""
+    def process(self, window: Window, velocities: AngularVelocities, *, is_still: bool = False) -> WindowReport:
+        """Follow the camera through a window, which comes after those before it.
+
+        One that `is_still` has no evidence of a motion: its velocities stand, and the map is left alone.
+        """
         began = time.perf_counter()
         self.state.spline = self._predict(window, velocities)
         if window.is_still(self._config.still_rate_ev_s):
-            report = _report(window, Tracking.STILL)
+            report = _still(window, TOO_FEW_EVENTS)
+        elif is_still:
+            report = _still(window, BY_CHANCE)
         else:
             start = self.state.part(window)
             view, known = self._look(window, start)
@@ -217,17 +222,15 @@ class Backend:
             pass
 
 
+def _still(window: Window, reason: str) -> WindowReport:
+    return WindowReport(window.start_ns, window.end_ns, len(window.events), Tracking.STILL, reason=reason)
+
+
 def _report(
-    window: Window,
-    tracking: Tracking,
-    adjusted: Adjusted | None = None,
-    match: float | None = None,
-    least_match: float | None = None,
+    window: Window, tracking: Tracking, adjusted: Adjusted, match: float | None, least_match: float | None
 ) -> WindowReport:
-    """Return what became of a window, with the reason in words."""
+    """Return what became of a window that was adjusted, with the reason in words."""
     report = WindowReport(window.start_ns, window.end_ns, len(window.events), tracking, match=match)
-    if adjusted is None:
-        return replace(report, reason="too few events for a camera that moves")
     words = "it lies where there is no map" if match is None else f"its match with the map is {match:.2f}"
     if tracking is Tracking.LOST and least_match is not None:
         reason = f"{words}; {least_match:.2f} is the least of a tracked window; it is nowhere else in the map"

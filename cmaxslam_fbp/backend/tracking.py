@@ -26,7 +26,7 @@ class Tracking(str, Enum):
     FOUND_AGAIN = "found again"
     """After a loss or a time without events it was found by a search over the whole map, and is in it."""
     STILL = "still"
-    """Too few events: the frontend's motion stands, and the map is left alone."""
+    """Too few events, or they agree no more than by chance: the frontend's motion stands, the map is left alone."""
     LOST = "lost"
     """It does not match the map: the frontend's motion stands, and the map is left alone."""
     NOT_A_ROTATION = "not a rotation"
@@ -36,6 +36,10 @@ class Tracking(str, Enum):
     def is_in_map(self) -> bool:
         """Whether the window's events are in the map."""
         return self in (Tracking.TRACKED, Tracking.FOUND_AGAIN, Tracking.NOT_A_ROTATION)
+
+
+TOO_FEW_EVENTS = "too few events for a camera that moves"
+BY_CHANCE = "the events agree no more than by chance"
 
 
 @dataclass(frozen=True)

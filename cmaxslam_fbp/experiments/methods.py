@@ -42,6 +42,7 @@ def frontend_config(method: dict[str, str], score: str, model: str) -> FrontendC
         "packets": "count",
         "events_per_packet": EVENTS_PER_PACKET,
         "recovery": False,
+        "min_evidence": 0.0,
         "model": model,
         "score": SCORE_NAMES[score],
         **method,

@@ -23,6 +23,8 @@ class EstimateStatus(str, Enum):
     """The best velocity when the optimiser found no better one, though the gradient is not zero."""
     STILL = "still"
     """Too few events per second for a camera that moves: zero velocity."""
+    NO_EVIDENCE = "no_evidence"
+    """The events agree no more than by chance, whatever the velocity: zero velocity."""
     TOO_FEW_EVENTS = "too_few_events"
     """Not enough events to say anything: zero velocity."""
     DEGENERATE = "degenerate"

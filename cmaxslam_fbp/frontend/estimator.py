@@ -15,16 +15,19 @@ from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.packets import Packet, packets_at_rate, packets_by_count
 from cmaxslam_fbp.frontend.covariance import change_variance, velocity_covariance
 from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
+from cmaxslam_fbp.frontend.evidence import Evidence
 from cmaxslam_fbp.frontend.maximiser import Maximum, PacketMaximiser
 from cmaxslam_fbp.frontend.motion_models import MotionModel
-from cmaxslam_fbp.frontend.packet_events import PacketLookup
+from cmaxslam_fbp.frontend.packet_events import PacketEvents, PacketLookup
 from cmaxslam_fbp.frontend.prediction import Prediction
+from cmaxslam_fbp.frontend.rest import Rest
 from cmaxslam_fbp.frontend.warps import CAMERA_SIGN, Grid
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 _MIN_EVENTS = 100  # fewer say nothing
 _STILL_INTERVALS = 10  # CMax-SLAM: a packet at a fixed rate that lasts longer than this has zero velocity
+_PLAIN = 1.5  # times the evidence that is asked for: where a lower bound of it is this much, it is not computed
 _MIN_MOTION_BINS = 0.05  # the largest plausible speed must move events by at least this
 
 
@@ -65,10 +68,15 @@ class VelocityEstimator:
         self._grid = Grid.configured(camera, self.config)
         self._look_up = PacketLookup(camera, self.config.polarity)
         self._maximiser = PacketMaximiser(self.config, self.model, self._grid)
-        self._prediction = Prediction()
+        self._evidence = Evidence(self._maximiser.pyramid, camera, self.config.min_evidence)
+        self.reset()
 
     def reset(self) -> None:
         """Forget all packets so far: the next one is a cold start."""
+        self._forget_motion()
+        self._rest = Rest()
+
+    def _forget_motion(self) -> None:
         self._maximiser.forget()
         self._prediction = Prediction()
 
@@ -96,13 +104,26 @@ class VelocityEstimator:
         """Return the velocity of one packet, which follows those before it."""
         began = time.perf_counter()
         status = self._rule(packet)
+        if status is None and self._rest.goes_on(packet):
+            status = EstimateStatus.NO_EVIDENCE
         if status is not None:
             return self._without_motion(packet, status, began)
         events = self._look_up(packet)
         if _MIN_MOTION_BINS * self._grid.speed_of_one_bin(events.reach_s) > self.config.max_speed:
             return self._without_motion(packet, EstimateStatus.DEGENERATE, began)
         maximum = self._maximiser.maximise(events, self._prediction.at(packet.t_ns))
-        return self._conclude(packet, maximum, began)
+        return self._conclude(packet, events, maximum, began)
+
+    def _is_evident(self, packet: Packet, points: PacketEvents, maximum: Maximum) -> bool:
+        """Tell whether the events agree more than by chance."""
+        wanted = self.config.min_evidence
+        if wanted == 0:
+            return True
+        if maximum.least_evidence > _PLAIN * wanted or not self._evidence.can_tell(
+            points.reach_s, self.config.max_speed
+        ):
+            return True
+        return self._evidence(packet.events, points, maximum.solution.evaluated) >= wanted
 
     def _rule(self, packet: Packet) -> EstimateStatus | None:
         """Return the status of a packet that needs no optimisation."""
@@ -118,13 +139,17 @@ class VelocityEstimator:
             return EstimateStatus.STILL
         return None
 
-    def _conclude(self, packet: Packet, maximum: Maximum, began: float) -> VelocityEstimate:
+    def _conclude(self, packet: Packet, points: PacketEvents, maximum: Maximum, began: float) -> VelocityEstimate:
         """Judge a maximum, remember it for the next packet, and return it as an estimate."""
         solution, largest = maximum.solution, self.config.max_speed
         covariance = velocity_covariance(maximum.hessian, maximum.gradient_scatter, largest)
         is_determined = float(np.trace(covariance)) < 0.9 * largest**2
         if not is_determined or not np.linalg.norm(solution.parameters) <= largest:
             return self._without_motion(packet, EstimateStatus.DEGENERATE, began, maximum)
+        if not self._is_evident(packet, points, maximum):
+            self._rest.begin(packet)
+            return self._without_motion(packet, EstimateStatus.NO_EVIDENCE, began, maximum)
+        self._rest.end()
         change = self._prediction.change_over(packet.t_ns, solution.parameters, _duration_s(packet))
         covariance += change_variance(change, len(covariance)) * np.eye(len(covariance))
         status = EstimateStatus(solution.status.value)
@@ -148,13 +173,14 @@ class VelocityEstimator:
         self, packet: Packet, status: EstimateStatus, began: float, maximum: Maximum | None = None
     ) -> VelocityEstimate:
         """Return zero velocity: of a still camera known to a bin over the packet, otherwise not known."""
-        self.reset()
+        self._forget_motion()
         still = np.zeros(self.model.parameter_count)
         deviation = self.config.max_speed
-        if status is EstimateStatus.STILL:
+        if status in (EstimateStatus.STILL, EstimateStatus.NO_EVIDENCE):
             reach_s = max(abs(int(packet.events.t_ns[k]) - packet.t_ns) for k in (0, -1)) / NS_PER_S
             deviation = min(deviation, self._grid.speed_of_one_bin(reach_s))
-            self._prediction.add(packet.t_ns, still)
+            if status is EstimateStatus.STILL or not self._rest.wants_search:  # else the next one is a cold start
+                self._prediction.add(packet.t_ns, still)
         return VelocityEstimate(
             t_ns=packet.t_ns,
             velocity=still,

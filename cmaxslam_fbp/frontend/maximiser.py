@@ -14,6 +14,7 @@ from cmaxslam_fbp.contrast.solution import Solution, Status
 from cmaxslam_fbp.contrast.solvers.newton import LATTICE_BINS, Newton
 from cmaxslam_fbp.contrast.solvers.solver import Solver
 from cmaxslam_fbp.frontend.covariance import is_nearly_flat
+from cmaxslam_fbp.frontend.evidence import deviations_from_still
 from cmaxslam_fbp.frontend.motion_models import MotionModel
 from cmaxslam_fbp.frontend.objectives import Pyramid, make_objective, with_derivatives, with_gradient
 from cmaxslam_fbp.frontend.packet_events import PacketEvents
@@ -44,6 +45,8 @@ class Maximum:
         Second derivatives of the score there, and `sum_i g_i g_i^T` with the events' parts `g_i` of the gradient.
     quality : float
         Variance of the image of warped events over that of the events where they are.
+    least_evidence : float
+        Lower bound of the deviations of `Evidence`; 0 where the images are not of counts.
     evaluations, hessians : int
         Of all optimisations and searches.
     is_recovered : bool
@@ -54,6 +57,7 @@ class Maximum:
     hessian: FloatArray
     gradient_scatter: FloatArray
     quality: float
+    least_evidence: float
     evaluations: int
     hessians: int
     is_recovered: bool
@@ -64,6 +68,11 @@ class PacketMaximiser:
 
     What it remembers of the packets before: the second derivatives, how far predictions were off, and how sharp
     the images were.
+
+    Attributes
+    ----------
+    pyramid : Pyramid
+        The grid, and coarser ones.
     """
 
     def __init__(self, config: FrontendConfig, model: MotionModel, grid: Grid) -> None:
@@ -73,7 +82,8 @@ class PacketMaximiser:
         self._ascended = with_gradient(self._objective, config)
         is_newton = config.solver == "newton"
         self._solver: Solver = Newton(lattice_bins=LATTICE_BINS) if is_newton else SOLVERS[config.solver]()
-        self._pyramid = Pyramid(model, grid)
+        self.pyramid = Pyramid(model, grid)
+        self._counts_events = config.kernel == "rect" and config.polarity == "ignored" and config.blur_sigma_px == 0
         self._still = np.zeros(model.parameter_count)
         self.forget()
 
@@ -105,8 +115,23 @@ class PacketMaximiser:
         sharpness = self._sharpness_at(best.evaluated, len(packet))
         self._remember(best, predicted, unit, len(packet), sharpness)
         hessian, scatter = self._derivatives(best)
-        quality = sharpness / max(self._sharpness_at(self._still, len(packet)), 1e-12)
-        return Maximum(best, hessian, scatter, quality, self._evaluations, self._hessians, is_recovered)
+        still_sharpness = self._sharpness_at(self._still, len(packet))
+        return Maximum(
+            solution=best,
+            hessian=hessian,
+            gradient_scatter=scatter,
+            quality=sharpness / max(still_sharpness, 1e-12),
+            least_evidence=self._least_evidence(sharpness, still_sharpness, len(packet)),
+            evaluations=self._evaluations,
+            hessians=self._hessians,
+            is_recovered=is_recovered,
+        )
+
+    def _least_evidence(self, sharpness: float, still_sharpness: float, count: int) -> float:
+        """Return what the images say already of the evidence of a motion; their last one is that at zero velocity."""
+        if not self._counts_events:
+            return 0.0
+        return deviations_from_still(sharpness, still_sharpness, self._objective.image, count)
 
     def _derivatives(self, solution: Solution) -> tuple[FloatArray, FloatArray]:
         """Return the Hessian (P, P) at a solution, and the scatter (P, P) of the events' parts of the gradient."""
@@ -128,7 +153,7 @@ class PacketMaximiser:
         factor = next((factor for bins, factor in _APPROACHES if self._surprise_bins > bins), 1)
         if factor == 1 or not self._config.recovery:
             return start
-        objective, unit = self._pyramid.level(factor, packet)
+        objective, unit = self.pyramid.level(factor, packet)
         known = self._curvatures.at(factor, unit, len(packet))
         solution = _APPROACH_SOLVER.maximise(objective, start, unit=unit, hessian=known)
         self._evaluations += solution.evaluations
@@ -149,7 +174,7 @@ class PacketMaximiser:
         self, packet: PacketEvents, solution: Solution | None, starts: list[FloatArray], unit: float
     ) -> Solution:
         """Return the best of a solution, if there is one, and those that a search on coarser grids leads to."""
-        found = search(self._pyramid, packet, starts, self._config.max_speed)
+        found = search(self.pyramid, packet, starts, self._config.max_speed)
         self._evaluations += found.evaluations
         self._hessians += found.hessians
         others = [self._climb(candidate, unit, None) for candidate in found.candidates]

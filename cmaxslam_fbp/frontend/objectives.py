@@ -75,13 +75,13 @@ class Pyramid:
 
     def __init__(self, model: MotionModel, grid: Grid) -> None:
         self.model = model
-        self._grid = grid
+        self.grid = grid
         self._levels: dict[int, tuple[Grid, ContrastObjective]] = {}
 
     def level(self, factor: int, packet: PacketEvents) -> tuple[ContrastObjective, float]:
         """Return the objective of a packet on bins `factor` times as wide, and the speed of one such bin."""
         if factor not in self._levels:
-            grid = self._grid.coarser(factor)
+            grid = self.grid.coarser(factor)
             self._levels[factor] = grid, ContrastObjective(grid.shape, Variance())
         grid, objective = self._levels[factor]
         objective.use(VelocityWarp(self.model, grid, packet), packet.weights)

@@ -16,7 +16,7 @@ from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.frontend.rotation_check import RotationCheck, RotationResidual
-from cmaxslam_fbp.pipeline.velocities import VelocityTable
+from cmaxslam_fbp.pipeline.velocities import MEASURED, STATUSES, VelocityTable
 from cmaxslam_fbp.trajectory import AngularVelocities
 
 _CHUNKS_AHEAD = 32
@@ -25,6 +25,9 @@ _CHECK_EVERY_NS = 250_000_000  # a packet is looked at for what a rotation does 
 
 # A velocity that is not known is left out: the integration goes on from its neighbours'.
 _UNKNOWN = {EstimateStatus.DEGENERATE, EstimateStatus.TOO_FEW_EVENTS}
+
+_NO_EVIDENCE = STATUSES.index(EstimateStatus.NO_EVIDENCE)
+_MOVING_SHARE = 0.25  # of the velocities of a window: with fewer that are measured it counts as still
 
 _Item = Events | VelocityEstimate | RotationResidual | BaseException | None  # None is the end
 
@@ -91,6 +94,13 @@ class Feed:
         chosen = self._known[: max(bisect_left(self._known, end_ns, key=_time_ns) + 1, 1)]
         times = np.array([estimate.t_ns for estimate in chosen], np.int64)
         return AngularVelocities(times, np.array([estimate.velocity for estimate in chosen]))
+
+    def lacks_evidence(self, start_ns: int, end_ns: int) -> bool:
+        """Tell whether hardly any velocity so far, from `start_ns` to `end_ns`, was measured, for lack of evidence."""
+        rows = self.velocities.rows()
+        first, last = np.searchsorted(rows["t_ns"], [start_ns, end_ns])
+        statuses = rows["status"][first:last]
+        return _NO_EVIDENCE in statuses and float(MEASURED[statuses].mean()) < _MOVING_SHARE
 
     def _receive(self) -> None:
         """Take the next item from the queue."""

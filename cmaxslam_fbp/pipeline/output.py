@@ -27,7 +27,7 @@ from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.io.trajectory_files import format_seconds, trajectory_lines
 from cmaxslam_fbp.pipeline.result import SlamResult
-from cmaxslam_fbp.pipeline.velocities import STATUSES
+from cmaxslam_fbp.pipeline.velocities import MEASURED, STATUSES
 from cmaxslam_fbp.report.distance_picture import draw_distances
 from cmaxslam_fbp.report.map_picture import draw_map, encode_png
 from cmaxslam_fbp.report.packet_pictures import AFTER, BEFORE, draw_packet
@@ -81,7 +81,7 @@ class Run:
     def packet(self) -> tuple[Picture | None, Picture | None, dict[str, Any] | None]:
         """A packet of events as it came and as the frontend's velocity warps it, with its figures; or nothing."""
         rows = self.result.velocities
-        measured = rows[[STATUSES[code].is_measured for code in rows["status"]]]
+        measured = rows[MEASURED[rows["status"]]]
         frontend = AngularVelocities(measured["t_ns"], measured["omega_rad_s"])
         trajectory, camera = self.result.trajectory(), self.recording.require_camera()
         drawn = draw_packet(self.recording, camera, trajectory, frontend if len(measured) else None)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.backend.backend import Backend
 from cmaxslam_fbp.backend.hand_refinement import HandHeld, HandRefinement
-from cmaxslam_fbp.backend.tracking import Tracking, WindowReport
+from cmaxslam_fbp.backend.tracking import BY_CHANCE, Tracking, WindowReport
 from cmaxslam_fbp.backend.window import Window, cut_into_windows
 from cmaxslam_fbp.choices import MODELS
 from cmaxslam_fbp.config import Config
@@ -27,8 +27,8 @@ from cmaxslam_fbp.pipeline.gaps import RunClock
 from cmaxslam_fbp.pipeline.result import SlamResult, Timing
 from cmaxslam_fbp.pipeline.trust import mark_windows, unexplained_motion
 
+_MANY_BY_CHANCE = 0.5  # part of the windows that are still despite their events that is worth a warning
 _MANY_HOT_PIXELS, _MANY_HOT_EVENTS = 0.002, 0.1  # parts of the sensor, and of the events, that are worth a warning
-
 _LEAST_PARALLAX_DEG = 0.4  # a camera that only turns seems to have a third of that
 _FEWEST_PASSAGES = 2000  # of which translation and distances can be told at all
 
@@ -168,7 +168,8 @@ class _Run:
                         f"{self._recording.path}: no packet of events gave a velocity; "
                         f"{self._events:,} events are too few, or they do not move"
                     )
-                report = self._backend.process(window, velocities)
+                is_still = feed.lacks_evidence(window.start_ns, window.end_ns)
+                report = self._backend.process(window, velocities, is_still=is_still)
                 speed_deg_s = float(np.degrees(np.linalg.norm(velocities.omega_rad_s[-1])))
                 self._tell("tracking", window, report, speed_deg_s)
 
@@ -311,6 +312,12 @@ class _Run:
         word, reason = result.trust
         if word is Tracking.NOT_A_ROTATION:
             lines.append(f"this recording is not a rotation ({reason})")
+        by_chance = sum(window.reason == BY_CHANCE for window in result.windows)
+        if by_chance > _MANY_BY_CHANCE * len(result.windows):
+            lines.append(
+                f"in {by_chance} of {len(result.windows)} windows {BY_CHANCE}: the camera counts as still there; if it "
+                "moves, its events drown in noise"
+            )
         if result.gaps_ns:
             longest_s = max(end - start for start, end in result.gaps_ns) / NS_PER_S
             lines.append(

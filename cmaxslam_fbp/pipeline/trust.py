@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -65,7 +66,8 @@ def overall(windows: Sequence[WindowReport], unexplained: float | None) -> tuple
     if lost and (2 * lost > count or windows[-1].tracking is Tracking.LOST):
         return Tracking.LOST, f"{lost} of {count} windows do not match the map"
     if still == count:
-        return Tracking.STILL, "there are too few events anywhere for a camera that moves"
+        reasons = Counter(window.reason for window in windows)
+        return Tracking.STILL, f"no window shows a motion: {reasons.most_common(1)[0][0]}"
     if other:
         return Tracking.NOT_A_ROTATION, f"in {other} of {count} windows no rotation explains the image's motion"
     if found:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
 
 STATUSES = tuple(EstimateStatus)
+MEASURED = np.array([status.is_measured for status in STATUSES])
 
 _ROW = np.dtype([("t_ns", np.int64), ("omega_rad_s", np.float64, 3), ("status", np.uint8), ("events", np.int32)])
 

@@ -25,7 +25,7 @@ def verdict(files: RunFiles) -> tuple[str, str]:
     if run.get("tracking") == "found again":
         return "fair", "Lost for a while, and found again"
     if run.get("tracking") == "still":
-        return "fair", "Still: too few events"
+        return "fair", "Still: no evidence of a motion"
     if run.get("state") == "interrupted":
         return "fair", "Interrupted"
     if run.get("state") == "running":

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.batch.arms import make_arms
 from cmaxslam_fbp.batch.batch import Batch
 from cmaxslam_fbp.batch.manifest import read_items
+from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.io import open_recording
 from cmaxslam_fbp.rows.pools import PoolSettings, open_pool
 

@@ -40,7 +40,7 @@ def test_a_part_of_a_recording_that_is_no_rotation_is_marked_alone():
     [
         (["tracked"] * 9, 0.01, "tracked", "all 9 windows agree with the map"),
         (["tracked"] * 8 + ["still"], None, "tracked", "all 9 windows agree with the map or are still (1)"),
-        (["still"] * 3, None, "still", "too few events anywhere"),
+        (["still"] * 3, None, "still", "no window shows a motion"),
         (["tracked", "lost", "found again", "tracked"], 0.0, "found again", "1 of 4 windows are lost"),
         (["tracked", "lost", "tracked", "tracked"], 0.0, "tracked", "but 1 of 4 windows are lost"),
         (["tracked", "tracked", "tracked", "lost"], 0.0, "lost", "1 of 4 windows do not match the map"),

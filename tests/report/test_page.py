@@ -155,7 +155,7 @@ def test_a_phone_needs_no_scrolling_sideways(make_run, tmp_path):
     [
         ("tracked", 0, "good", "Tracked throughout"),
         ("found again", 0, "fair", "Lost for a while, and found again"),
-        ("still", 0, "fair", "Still: too few events"),
+        ("still", 0, "fair", "Still: no evidence of a motion"),
         ("not a rotation", 0, "bad", "Not a rotation"),
         ("lost", 12, "bad", "Tracking lost in 12 of 19 windows"),
     ],

@@ -1,0 +1,145 @@
+"""Whether a packet of events shows a motion at all: is its sharpest image sharper than chance makes it?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
+from cmaxslam_fbp.compiling import REASSOCIATED, compiled
+from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.frontend.objectives import Pyramid
+from cmaxslam_fbp.frontend.packet_events import PacketEvents
+from cmaxslam_fbp.geometry.camera import Camera
+
+_BESIDE_BINS = 6.0  # distance of the velocities to compare with, in bins of motion at the packet's end
+_MOST_OF_PIXEL = 3  # events that an edge causes where it passes, or that are enough of them
+_MOST_EVENTS = 20_000  # of a packet, every n-th
+_ENOUGH = 4.0  # times what is asked: then one axis is enough
+
+
+def deviations_from_still(sharpness: float, still_sharpness: float, still_image: SingleArray, count: int) -> float:
+    """Return the deviations against the image at zero velocity alone, which is known already.
+
+    There events agree at least as much as at other velocities beside the optimum: these deviations are hardly ever more
+    than those of `Evidence`.
+
+    Parameters
+    ----------
+    sharpness, still_sharpness : variance over squared mean of the images of counts, at the optimum and at zero
+    still_image : counts at zero velocity
+    count : of the events
+    """
+    h = still_image.reshape(-1)
+    squares, still_squares = (count**2 / h.size * (1 + ratio) for ratio in (sharpness, still_sharpness))  # sum h^2
+    triples = float(_sum_of_cubes(h)) - 3 * still_squares + 2 * count
+    return _in_deviations(squares - count, count, still_squares - count, triples)
+
+
+class Evidence:
+    """Tells by how many standard deviations the events of a packet agree more than by chance.
+
+    `N` events that are scattered over bins with the mean intensities `lambda_j` make `M2 = sum_j h_j (h_j - 1)` pairs,
+    in the mean `sum lambda^2`, with the variance `2 sum lambda^2 + 4 (sum lambda^3 - (sum lambda^2)^2 / N)`; and
+    `sum_j h_j (h_j - 1) (h_j - 2)` is `sum lambda^3` in the mean. The intensities are those of the same events moved
+    by other velocities: as dense, but not aligned. They lie on both sides along each parameter; the axis along which
+    the events agree least counts, since edges of one direction agree all along it. At a velocity that maximises the
+    contrast, scattered events give about three deviations, and hardly ever more than eight.
+
+    What agrees on a still sensor must not count as a motion of zero. Of a pixel only its first few events are taken: a
+    hot one has many. They lie anywhere on their pixels here, as bins may hold two pixels, or three. And of very many
+    events some are enough: with more, even the border of the sensor would count.
+
+    Parameters
+    ----------
+    pyramid : the grid
+    camera : with its calibration
+    wanted : deviations; where the first axis gives several times as many, the others are not looked at
+    """
+
+    def __init__(self, pyramid: Pyramid, camera: Camera, wanted: float) -> None:
+        self._pyramid, self._wanted = pyramid, wanted
+        self._size = camera.width, camera.height
+        uniform = np.random.default_rng(0).random((2, _MOST_EVENTS), np.float32)
+        self._offsets: SingleArray = (uniform - np.float32(0.5)) / np.float32(max(camera.fx, camera.fy))
+        self._taken = np.empty(_MOST_EVENTS, np.int64)
+
+    def can_tell(self, reach_s: float, max_speed: float) -> bool:
+        """Tell whether other velocities that are plausible can be compared: in a very short packet nothing moves."""
+        return _BESIDE_BINS * self._pyramid.grid.speed_of_one_bin(reach_s) <= max_speed
+
+    def __call__(self, events: Events, points: PacketEvents, velocity: FloatArray) -> float:
+        """Return the deviations of a packet's events, whose points are looked up, at a velocity."""
+        return _deviations(self._pyramid, self._spread(events, points), velocity, self._wanted)
+
+    def _spread(self, events: Events, points: PacketEvents) -> PacketEvents:
+        """Return the events to take, without signs, spread over their pixels."""
+        width, height = self._size
+        step = -(-len(events) // _MOST_EVENTS)
+        seen = np.zeros(width * height, np.uint8)
+        taken = self._taken[: _first_of_pixels(events.x, events.y, width, step, seen, self._taken)]
+        x, y = self._offsets[:, : len(taken)]
+        return PacketEvents(points.x[taken] + x, points.y[taken] + y, points.dt_s[taken])
+
+
+def _deviations(pyramid: Pyramid, packet: PacketEvents, velocity: FloatArray, wanted: float) -> float:
+    objective, unit = pyramid.level(1, packet)
+    count, pairs, _ = _moments_at(objective, velocity)
+    most = -np.inf
+    for axis in np.eye(len(velocity)):
+        offset = _BESIDE_BINS * unit * axis
+        beside = np.array([_moments_at(objective, velocity + side) for side in (offset, -offset)])
+        # Where events leave the grid, those that are left are compared as if they were as many.
+        beside *= (count / np.maximum(beside[:, :1], 1.0)) ** np.arange(1, 4)
+        _, chance, triples = beside.mean(axis=0)
+        most = max(most, _in_deviations(pairs, count, chance, triples))
+        if most > _ENOUGH * wanted:
+            break
+    return most
+
+
+def _in_deviations(pairs: float, count: float, chance: float, triples: float) -> float:
+    """Return by how many standard deviations there are more pairs than by chance."""
+    variance = 2 * chance + 4 * max(triples - chance**2 / max(count, 1.0), 0.0) + 2
+    return (pairs - chance) / float(np.sqrt(variance))
+
+
+def _moments_at(objective: Any, velocity: FloatArray) -> tuple[float, float, float]:
+    """Return `sum h`, `sum h (h - 1)` and `sum h (h - 1) (h - 2)` of the image at a velocity."""
+    objective.make_image(velocity)
+    moments: tuple[float, float, float] = _factorial_moments(objective.image.reshape(-1))
+    return moments
+
+
+@compiled
+def _first_of_pixels(x: Any, y: Any, width: int, step: int, seen: Any, taken: Any) -> int:
+    """Write the places of every `step`-th event, but of the first few of each pixel only; return their number."""
+    count = 0
+    for i in range(0, len(x), step):
+        pixel = np.int64(y[i]) * width + np.int64(x[i])
+        if seen[pixel] < _MOST_OF_PIXEL:
+            seen[pixel] += 1
+            taken[count] = i
+            count += 1
+    return count
+
+
+@compiled(fastmath=REASSOCIATED)
+def _factorial_moments(image: Any) -> Any:
+    first = second = third = 0.0
+    for i in range(image.size):
+        h = float(image[i])
+        first += h
+        second += h * (h - 1)
+        third += h * (h - 1) * (h - 2)
+    return first, second, third
+
+
+@compiled(fastmath=REASSOCIATED)
+def _sum_of_cubes(image: Any) -> Any:
+    cubes = 0.0
+    for i in range(image.size):
+        h = float(image[i])
+        cubes += h * h * h
+    return cubes

@@ -1,0 +1,84 @@
+"""A camera at rest whose pixels are noisy: its orientation stays, and its map is empty."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from cmaxslam_fbp import Slam, load_config, open_recording
+from cmaxslam_fbp.backend.tracking import BY_CHANCE, Tracking
+from cmaxslam_fbp.evaluation import evaluate
+from cmaxslam_fbp.io.writing import write_recording
+from cmaxslam_fbp.simulation import SensorSettings, Simulation, SimulationSettings
+from cmaxslam_fbp.trajectory import RotationTrajectory
+
+NOISY = SensorSettings(noise_rate_hz=2.0)
+
+
+def write(path, **settings):
+    simulation = Simulation(SimulationSettings(**settings))
+    write_recording(simulation, simulation.chunks(), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory):
+    path = tmp_path_factory.mktemp("still") / "still.npz"
+    return write(path, scene="shapes", duration_s=2.0, peak_speed_deg_s=0.0, sensor=NOISY, seed=9)
+
+
+def test_a_still_noisy_camera_does_not_turn_and_says_why(still):
+    result = Slam().run(open_recording(still))
+    assert result.evaluation.absolute_first_pose_max_deg < 0.2
+    assert result.panorama.sum() == 0
+    assert {(window.tracking, window.reason) for window in result.windows} == {(Tracking.STILL, BY_CHANCE)}
+    assert result.trust == (Tracking.STILL, f"no window shows a motion: {BY_CHANCE}")
+    assert any(BY_CHANCE in line for line in result.warnings)
+
+
+def test_the_rule_of_cmax_slam_is_the_rate_of_events(still):
+    """So its preset follows the noise."""
+    config = load_config(["cmax_slam"])
+    assert config.frontend.min_evidence == 0
+    result = Slam(config).run(open_recording(still), duration_s=0.3)
+    assert any(window.tracking is not Tracking.STILL for window in result.windows)
+
+
+def test_a_camera_that_moves_rests_and_moves_again_is_followed(tmp_path):
+    """At rest the velocities are zero, and nothing of the noise comes into the map."""
+    t_s = np.arange(0, 3.3, 0.005)
+    moving_s = np.minimum(t_s, 1.2) + np.maximum(t_s - 2.0, 0)
+    yaw = np.radians(15) * (1 - np.cos(np.pi * moving_s / 1.2))  # at rest from 1.2 to 2 s
+    motion = RotationTrajectory.from_rotations(
+        (t_s * 1e9).astype(np.int64), Rotation.from_rotvec(np.outer(yaw, [0.0, 1.0, 0.3]))
+    )
+    path = write(tmp_path / "rest.npz", scene="shapes", trajectory=motion, duration_s=3.2, sensor=NOISY)
+    result = Slam().run(open_recording(path))
+    assert result.lost_windows == 0
+    assert result.evaluation.absolute_best_fit_max_deg < 0.6  # in the last slow moment before the rest
+    for start_s, end_s in ((0.2, 1.1), (2.3, 3.1)):
+        errors = evaluate(
+            result.trajectory(), open_recording(path).ground_truth, start_s=start_s, duration_s=end_s - start_s
+        )
+        assert errors.absolute_best_fit_rms_deg < 0.1
+    start_s = np.array([1e-9 * (window.start_ns - result.start_ns) for window in result.windows])
+    is_still = np.array([window.tracking is Tracking.STILL for window in result.windows])
+    assert is_still[(start_s > 1.25) & (start_s < 1.75)].all()
+    assert not is_still[(start_s > 0.2) & (start_s < 0.9)].any()
+    assert not is_still[(start_s > 2.2) & (start_s < 2.9)].any()
+
+
+def test_hot_pixels_are_in_run_json_and_reach_neither_pass(run, tmp_path):
+    """All of their events together are more than the others: in the map there would be more than are used."""
+    sensor = SensorSettings(hot_pixels=4, hot_pixel_rate_hz=50_000.0, refractory_s=0.0)
+    path = write(tmp_path / "hot.npz", scene="shapes", duration_s=1.0, peak_speed_deg_s=100.0, sensor=sensor, seed=4)
+    settings = ("--set", "backend.passage_s=0", "--set", "backend.bootstrap_s=0")
+    run("run", path, "--out", "hot", "--refine", *settings)
+    figures = json.loads((tmp_path / "hot" / "run.json").read_text())
+    places = set(map(int, Simulation(SimulationSettings(sensor=sensor, seed=4)).sensor().traits.hot_pixels))
+    assert figures["hot_pixels"]["count"] == 4
+    assert {x + 240 * y for x, y, _ in figures["hot_pixels"]["x_y_events"]} == places
+    assert figures["hot_pixels"]["events"] > figures["events"]
+    panorama = np.load(tmp_path / "hot" / "panorama.npy")
+    assert 0.3 * figures["events"] < panorama.sum(dtype=float) <= figures["events"]
