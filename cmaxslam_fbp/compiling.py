@@ -48,12 +48,16 @@ def cache_folder() -> Path | None:
     return Path(njit(cache=True)(_digest_of).stats.cache_path) if can_cache() else None
 
 
-def compiled(function: Callable | None = None, *, fastmath: frozenset[str] = frozenset()) -> Any:
-    """Compile a function at its first call; a decorator, with or without options."""
+def compiled(function: Callable | None = None, *, fastmath: frozenset[str] = frozenset(), inlined: bool = False) -> Any:
+    """Compile a function at its first call; a decorator, with or without options.
+
+    One that is `inlined` becomes a part of the loops that call it: it pays for small ones that return several values.
+    """
     if function is None:
-        return lambda given: compiled(given, fastmath=fastmath)
+        return lambda given: compiled(given, fastmath=fastmath, inlined=inlined)
     function.__qualname__ += f"-{_digest_of(_package_digest(), _own_file(function))}"
-    return njit(nogil=True, cache=can_cache(), error_model="numpy", fastmath=set(fastmath))(function)
+    inline = "always" if inlined else "never"
+    return njit(nogil=True, cache=can_cache(), error_model="numpy", fastmath=set(fastmath), inline=inline)(function)
 
 
 @cache

@@ -66,6 +66,8 @@ class RecordingConfig(Section):
     """Pixels of the recording per pixel of its calibration, where that is of another resolution; 1 confirms it."""
     sensor_size: tuple[SensorSide, SensorSide] | None = None
     """Width and height in pixels, where the recording does not tell them."""
+    reference: Path | None = None
+    """File of reference poses (TUM) to judge by instead of the recording's own; on the same clock."""
 
 
 class EventsConfig(Section):
@@ -137,7 +139,7 @@ class BackendConfig(Section):
     """Length of the sliding window: a multiple of the time between knots."""
     stride_s: Annotated[float, Field(ge=1e-3, le=60)] = 0.1
     """By how much the window moves: a multiple of the time between knots."""
-    knot_s: Annotated[float, Field(ge=1e-3, le=60)] = 0.025
+    knot_s: Annotated[float, Field(ge=1e-3, le=60)] = 0.02
     """Time between the knots of the trajectory."""
     spline: Literal["linear", "cubic"] = "cubic"
     """Kind of the trajectory."""
@@ -183,6 +185,11 @@ class BackendConfig(Section):
     """Look for lost windows in the whole map."""
     max_refinements: Annotated[int, Field(ge=1, le=1000)] = 4
     """Passes over the whole recording with --refine, at most."""
+    translation: Literal["none", "sphere", "scene"] = "none"
+    """What a hand-held camera's parallax is explained by, at the end of a run: nothing, a scene that is equally far
+    everywhere, or one with distances of its own in each direction."""
+    scene_distance_m: Annotated[float | None, Field(gt=0, le=1e6)] = None
+    """Mean distance of the scene, where it is known: positions are then in metres, else in mean scene distances."""
     compute: ComputeName = "numba"
     """Compiled loops on the CPU, or tensors on a device."""
     device: str = "cpu"
@@ -295,18 +302,23 @@ def _read(name: str) -> dict[str, Any]:
         close = difflib.get_close_matches(name, preset_names(), n=1)
         hint = f"did you mean {close[0]}?" if close else f"the presets are {', '.join(preset_names())}"
         raise ConfigError(f"{name} is neither a preset nor a file; {hint}")
+    document = read_yaml(path)
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise ConfigError(f"{path} is not a configuration: expected sections with keys")
+    return document
+
+
+def read_yaml(path: Path) -> Any:
+    """Return what a small YAML file holds."""
     try:
         if path.stat().st_size > _LARGEST_FILE_BYTES:
             raise ConfigError(f"{path} is too large for a configuration; give a YAML file")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the configuration {path} cannot be read: {error}") from None
-    document = load_yaml(text, str(path), ConfigError)
-    if document is None:
-        return {}
-    if not isinstance(document, dict):
-        raise ConfigError(f"{path} is not a configuration: expected sections with keys")
-    return document
+    return load_yaml(text, str(path), ConfigError)
 
 
 def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:

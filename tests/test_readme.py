@@ -18,6 +18,7 @@ README = (Path(__file__).parent.parent / "README.md").read_text()
 COMMANDS = [line.partition("#")[0].strip() for line in README.splitlines() if line.startswith("cmaxslam-fbp ")]
 SHORTER = {
     "run": ["--duration", "0.4"],
+    "batch": ["--duration", "0.4", "--jobs", "1"],
     "simulate": ["--duration", "0.1"],
     "velocity": ["--duration", "0.3"],
     "evaluate": ["--align-at", "0.1"],

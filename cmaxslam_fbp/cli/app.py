@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 from cmaxslam_fbp import __version__
+from cmaxslam_fbp.cli.batch import batch
 from cmaxslam_fbp.cli.compare import compare
 from cmaxslam_fbp.cli.config import config_app
 from cmaxslam_fbp.cli.convert import convert
 from cmaxslam_fbp.cli.doctor import doctor
 from cmaxslam_fbp.cli.evaluate import evaluate
+from cmaxslam_fbp.cli.formats import formats
 from cmaxslam_fbp.cli.info import info
 from cmaxslam_fbp.cli.options import FormatsCommand
 from cmaxslam_fbp.cli.report import report
@@ -25,7 +27,6 @@ app = typer.Typer(
     name="cmaxslam-fbp",
     help="Rotational event-camera SLAM by contrast maximisation with functional backpropagation.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -48,6 +49,7 @@ def root(
 
 
 app.command(cls=FormatsCommand)(run)
+app.command(cls=FormatsCommand)(batch)
 app.command(cls=FormatsCommand)(info)
 app.command(cls=FormatsCommand)(convert)
 app.command(cls=FormatsCommand)(simulate)
@@ -57,5 +59,6 @@ app.command()(report)
 app.command()(view)
 app.command()(compare)
 app.command()(reproduce)
+app.command()(formats)
 app.command()(doctor)
 app.add_typer(config_app, name="config")

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cmaxslam_fbp.cli.options import Assignments, ConfigNames, Json, PosesTopic, open_given, seconds_option
+from cmaxslam_fbp.cli.options import Assignments, ConfigNames, Json, OutputStyle, PosesTopic, open_given, seconds_option
 
 
 class Metric(str, Enum):
@@ -39,6 +39,7 @@ def evaluate(
         float,
         typer.Option(metavar="SECONDS", help="Where cmax-slam aligns: 1 on real recordings, 0.1 on synthetic ones."),
     ] = 1.0,
+    output_style: OutputStyle = "tum",
     as_json: Json = False,
 ) -> None:
     """Print absolute and relative errors of a trajectory, and those of its angular velocity."""
@@ -46,6 +47,7 @@ def evaluate(
     from cmaxslam_fbp.evaluation import evaluate as evaluate_trajectory
     from cmaxslam_fbp.evaluation import evaluation_table, published_table
     from cmaxslam_fbp.io.trajectory_files import read_trajectory
+    from cmaxslam_fbp.io.trajectory_styles import write_style
 
     origin_ns = gyroscope = None
     if ground_truth.suffix in {".txt", ".tum"} and not ground_truth.is_dir():
@@ -60,8 +62,9 @@ def evaluate(
         for line in faults:
             typer.echo(f"warning: {line}", err=True)
         poses, gyroscope, origin_ns = recording.ground_truth, recording.gyroscope, recording.start_ns
+    estimated = read_trajectory(estimate)
     result = evaluate_trajectory(
-        read_trajectory(estimate),
+        estimated,
         poses,
         start_s=start,
         duration_s=duration,
@@ -69,6 +72,8 @@ def evaluate(
         reference_velocities=gyroscope,
         align_at_s=align_at,
     )
+    if (written := write_style(estimate.parent, output_style, estimated)) is not None:
+        typer.echo(f"the estimate is in {written}, too", err=True)
     figures = result.to_dict()
     table = None
     if metric is Metric.CMAX_SLAM:

@@ -71,6 +71,10 @@ def seconds_option(words: str, *flags: str, panel: str | None = None) -> Any:
 
 Start = Annotated[float | None, seconds_option("Start after the first event.", "--start", panel=_INPUT)]
 Duration = Annotated[float | None, seconds_option("Length from the start.", "--duration", panel=_INPUT)]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", metavar="ADDRESS", help="A Dask cluster to work on: tcp://HOST:PORT, or its file."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars, only results and errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -100,6 +104,16 @@ def choice_option(names: Sequence[str], words: str, panel: str, *flags: str) -> 
 
     return typer.Option(*flags, parser=parse, metavar=f"[{'|'.join(names)}]", help=words, rich_help_panel=panel)
 
+
+OutputStyle = Annotated[
+    str,
+    choice_option(
+        ("tum", "kitti", "euroc"),
+        "Format of the trajectory: a file of this one is written beside the TUM file.",
+        "Output",
+        "--output-format",
+    ),
+]
 
 # The flag is --backend, the key of the configuration is `compute`.
 Compute = Annotated[

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rich.progress import TaskID
+
+    from cmaxslam_fbp.batch.batch import Batch
     from cmaxslam_fbp.events import Events
-    from cmaxslam_fbp.experiments.runner import OnRow
     from cmaxslam_fbp.pipeline.slam import Step
+    from cmaxslam_fbp.rows.running import OnRow
 
     OnEvents = Callable[[Events], None]
     OnStep = Callable[[Step], None]
@@ -106,3 +111,84 @@ def row_progress(study: str, *, quiet: bool) -> Iterator[OnRow]:
             progress.update(task, description=name, completed=done, total=total)
 
         yield advance
+
+
+@contextmanager
+def batch_progress(*, quiet: bool) -> Iterator[Callable[[Batch], None]]:
+    """Show how far a batch is and how long it will take, and each run that goes on; elsewhere a line per finished run.
+
+    Gives a function to call with the batch when something in it has changed.
+    """
+    import time
+
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.text import Text
+
+    class RunColumn(TextColumn):
+        """Where in its recording a run is, as its own folder tells; looked up every two seconds."""
+
+        max_refresh = 2.0
+
+        def render(self, task: Any) -> Text:
+            return Text(task.fields["words"] or _run_words(task.fields["folder"]))
+
+    console = Console(stderr=True)
+    shown = not quiet and console.is_terminal
+    told: set[int] = set()
+    began = time.monotonic()
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        RunColumn(""),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not shown,
+    ) as progress:
+        total = progress.add_task("all", words="", folder="")
+        bars: dict[str, TaskID] = {}
+
+        def advance(batch: Batch) -> None:
+            settled = len(batch.cells) - len(batch.in_state("waiting"))
+            left = duration_words(batch.left_s())
+            progress.update(total, completed=settled, total=len(batch.cells), words=left)
+            for key in [key for key in bars if key not in batch.running]:
+                progress.remove_task(bars.pop(key))
+            for key, work in batch.running.items():
+                if key not in bars:
+                    folder = str(batch.out / work.folder) if work.folder else ""
+                    bars[key] = progress.add_task(work.name, total=None, words="", folder=folder)
+            if not quiet and not shown:
+                for cell in batch.latest:
+                    if id(cell) not in told:
+                        told.add(id(cell))
+                        words = cell.error or f"done, {(cell.values or {}).get('seconds', 0):.1f} s"
+                        line = f"{settled}/{len(batch.cells)} {cell.item.name}, {cell.arm.name}: {words}"
+                        typer.echo(f"[{time.monotonic() - began:6.0f} s] {line}{left and '; ' + left}", err=True)
+
+        yield advance
+
+
+def duration_words(seconds: float | None) -> str:
+    """Return about how long something will still take; nothing where it is not known."""
+    if seconds is None:
+        return ""
+    minutes = seconds / 60
+    if minutes < 1:
+        return f"about {seconds:.0f} s left"
+    return f"about {minutes:.0f} min left" if minutes < 90 else f"about {minutes / 60:.1f} h left"
+
+
+def _run_words(folder: str) -> str:
+    """Return where in its recording a run is, by the file that it keeps of itself."""
+    import json
+    from pathlib import Path
+
+    try:
+        run = json.loads((Path(folder) / "run.json").read_text())
+        return f"{run['duration_s']:.1f} s, {run['real_time_factor']:.2f} of real time"
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""

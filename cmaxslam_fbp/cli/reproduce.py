@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cmaxslam_fbp.cli.options import Quiet
+from cmaxslam_fbp.cli.options import Quiet, Scheduler
 
 
 def reproduce(
@@ -25,7 +25,10 @@ def reproduce(
         "reproduction"
     ),
     quick: Annotated[bool, typer.Option("--quick", help="About a minute: does it all work?")] = False,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Rows at the same time; times then suffer.")] = 1,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", help="Rows at the same time, 1 by default; times then suffer.")
+    ] = None,
+    scheduler: Scheduler = None,
     packets: Annotated[
         int | None, typer.Option(metavar="N", help="Packets per sequence in the studies of velocities.")
     ] = None,
@@ -42,8 +45,10 @@ def reproduce(
     from cmaxslam_fbp.cli.progress import row_progress
     from cmaxslam_fbp.experiments.settings import StudySettings
     from cmaxslam_fbp.experiments.studies import reproduce as run_study
+    from cmaxslam_fbp.rows.pools import PoolSettings
 
-    settings = StudySettings(out, ecd=ecd, data=data, quick=quick, jobs=jobs, packets=packets)
+    pool = PoolSettings(jobs if jobs is not None or scheduler else 1, scheduler)
+    settings = StudySettings(out, ecd=ecd, data=data, quick=quick, pool=pool, packets=packets)
     try:
         with row_progress(study, quiet=quiet) as on_row:
             written = run_study(study, settings, on_row)

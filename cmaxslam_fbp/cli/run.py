@@ -20,6 +20,7 @@ from cmaxslam_fbp.cli.options import (
     Duration,
     EventsDataset,
     EventsTopic,
+    OutputStyle,
     PosesTopic,
     Quiet,
     RecordingPath,
@@ -47,11 +48,22 @@ def run(
     refine: Annotated[
         bool, typer.Option("--refine", help="Then adjust everything against the whole map, against drift.")
     ] = False,
+    hand_held: Annotated[
+        bool,
+        typer.Option(
+            "--hand-held", help="Explain the parallax of a camera that also moves: positions and scene distances."
+        ),
+    ] = False,
+    scale: Annotated[
+        float | None,
+        typer.Option(metavar="METRES", help="Mean distance of the scene: with --hand-held, positions in metres."),
+    ] = None,
     compute: Compute = None,
     device: Device = None,
     video: Annotated[
         Path | None, typer.Option("--video", metavar="FILE.mp4", help="Write a video of the map as it grows.")
     ] = None,
+    output_style: OutputStyle = "tum",
     events_topic: EventsTopic = None,
     events_dataset: EventsDataset = None,
     poses_topic: PosesTopic = None,
@@ -72,6 +84,7 @@ def run(
     from cmaxslam_fbp.cli.progress import slam_progress
     from cmaxslam_fbp.config import load_config
     from cmaxslam_fbp.io.run_folder import default_run_folder, run_folder
+    from cmaxslam_fbp.io.trajectory_styles import STYLES, write_style
     from cmaxslam_fbp.pipeline import Slam
     from cmaxslam_fbp.pipeline.output import OUTPUTS
     from cmaxslam_fbp.pipeline.saving import RunSaver
@@ -87,6 +100,7 @@ def run(
         calibration_scale=calibration_scale,
         sensor_size=sensor_size,
     )
+    flags |= {"backend.translation": "scene" if hand_held else None, "backend.scene_distance_m": scale}
     for stage in ("frontend", "backend"):
         flags |= {f"{stage}.compute": compute, f"{stage}.device": device}
     resolved = load_config(config or (), assignments or (), flags)
@@ -98,6 +112,7 @@ def run(
     files = set(OUTPUTS)
     if video is not None and video.parent.resolve() == place.resolve():
         files.add(video.name)
+    files |= {name for name, _ in STYLES.values()}
     with run_folder(place, overwrite=overwrite, files=files) as folder, Interruption() as interruption:
         saver = RunSaver(folder, resolved, recording, ["cmaxslam-fbp", *sys.argv[1:]])
         ending: BaseException | None = None
@@ -120,6 +135,7 @@ def run(
         if ending is not None:
             _break_off(saver, ending, interruption.cause)
         problems = saver.finish(result, interruption.cause)
+        write_style(folder, output_style, result.trajectory(), overwrite=True)
     for warning in [*result.warnings, *problems]:
         typer.echo(f"warning: {warning}", err=True)
     if not quiet:
@@ -176,6 +192,10 @@ def _print(result: SlamResult, folder: Path) -> None:
     if result.refinements:
         turns = ", ".join(f"{turn:.3f}" for turn in result.refinements)
         table.add_row("refinement", f"{result.timing.refinement_s:.2f} s; windows turned by {turns} deg")
+    if result.hand_held is not None:
+        table.add_row(
+            "hand-held", f"{result.timing.refinement_s:.2f} s; parallax {result.hand_held.parallax_deg:.2f} deg"
+        )
     table.add_row("windows", f"{len(result.windows)}, tracking lost in {result.lost_windows}")
     table.add_row("peak memory", f"{peak_memory_mb():.0f} MB")
     table.add_row("results", str(folder))

@@ -23,6 +23,14 @@ class CameraName(str, Enum):
     dvxplorer = "dvxplorer"
 
 
+class RoomName(str, Enum):
+    """Rooms around a camera that moves."""
+
+    box = "box"
+    wall = "wall"
+    clutter = "clutter"
+
+
 class SensorName(str, Enum):
     """Sensor presets."""
 
@@ -57,7 +65,26 @@ def simulate(
     ] = None,
     trajectory: Annotated[
         Path | None,
-        typer.Option(help="TUM file or groundtruth.txt to follow (smoothed), in a rotation.", rich_help_panel=_MOTION),
+        typer.Option(
+            help="TUM file or groundtruth.txt to follow (smoothed); its positions in a room.", rich_help_panel=_MOTION
+        ),
+    ] = None,
+    room: Annotated[
+        RoomName | None,
+        typer.Option(
+            help="Turn and move inside a room that shows the scene: a box, one wall, or a box with boards in it.",
+            rich_help_panel=_MOTION,
+        ),
+    ] = None,
+    scene_distance: Annotated[
+        float | None,
+        typer.Option(metavar="M", help="Distance of the room's front wall; 1 m.", rich_help_panel=_MOTION),
+    ] = None,
+    lever: Annotated[
+        float | None,
+        typer.Option(
+            metavar="M", help="In a room, the random hand turns about a wrist so far behind.", rich_help_panel=_MOTION
+        ),
     ] = None,
     start: Annotated[float, seconds_option("Where in the trajectory to begin.", panel=_MOTION)] = 0.0,
     peak_speed: Annotated[
@@ -109,9 +136,9 @@ def simulate(
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a recording of a camera that turns inside a panorama or translates before a plane, with exact ground truth.
+    """Make a recording of a camera that turns inside a panorama, translates before a plane, or does both in a room.
 
-    It has the topics of an ECD bag: events, camera_info, imu and poses. The same options give the same bits.
+    It has the topics of an ECD bag: events, camera_info, imu and exact poses. The same options give the same bits.
     """
     from cmaxslam_fbp.cli.progress import event_progress
     from cmaxslam_fbp.geometry import camera as cameras
@@ -123,6 +150,8 @@ def simulate(
         ForegroundSettings,
         PlanarSettings,
         PlanarSimulation,
+        RoomSettings,
+        RoomSimulation,
         Simulation,
         SimulationSettings,
     )
@@ -150,9 +179,11 @@ def simulate(
         "cover": None if cover is None else CoverSettings(**_given(start_s=cover, turn_deg=cover_turn)),
         **_given(duration_s=duration, seed=seed),
     }
-    simulation: Simulation | PlanarSimulation
+    simulation: Simulation | PlanarSimulation | RoomSimulation
+    place = _given(room=None if room is None else room.value, scene_distance_m=scene_distance, lever_m=lever)
     if motion is MotionName.translation:
-        _refuse(motion, trajectory=trajectory, start=start or None)
+        _refuse(motion, trajectory=trajectory, start=start or None, room=room, lever=lever)
+        _refuse(motion, **{"scene-distance": scene_distance})
         planar = _given(depth_m=depth, peak_speed_m_s=peak_speed, extent_m=extent)
         simulation = PlanarSimulation(PlanarSettings(**common, **planar))
     else:
@@ -162,10 +193,15 @@ def simulate(
             peak_speed_deg_s=peak_speed,
             extent_deg=extent,
         )
-        simulation = Simulation(SimulationSettings(**common, **turning))
+        if trajectory is not None and lever is not None:
+            raise SimulationError("--lever is of a random hand, --trajectory has its own positions; leave one out")
+        if place:
+            simulation = RoomSimulation(RoomSettings(**common, **turning, **place))
+        else:
+            simulation = Simulation(SimulationSettings(**common, **turning))
     if not quiet:
         typer.echo(f"scene {scene}, {simulation.duration_s:g} s, {simulation.sensor_size} pixels", err=True)
-    _ = simulation.texture  # a faulty scene is an error before the file is opened
+    _ = simulation.texture, simulation.blocks  # a faulty scene or path is an error before the file is opened
     with event_progress("simulating", quiet=quiet, total_s=simulation.duration_s) as progress:
         written = write_recording(
             simulation,

@@ -10,6 +10,7 @@ import numpy as np
 from cmaxslam_fbp.errors import TrajectoryError
 from cmaxslam_fbp.evaluation.alignment import align_best_fit, align_first_pose
 from cmaxslam_fbp.evaluation.cmax_slam_metric import ALIGN_AT_S, CmaxSlamErrors, cmax_slam_errors
+from cmaxslam_fbp.evaluation.position_errors import position_errors
 from cmaxslam_fbp.evaluation.rotation_errors import (
     absolute_errors_deg,
     angular_velocity_errors,
@@ -54,6 +55,8 @@ class Evaluation:
         RMS of the length of the difference of the body rates, and root of its mean square over times and axes.
     angular_velocity_reference : str
         What the body rates were compared with.
+    position_rms_m, position_path_rms_m, position_scale
+        Of positions, after the best-fitting similarity, where both have them: see `position_errors`.
     cmax_slam : CmaxSlamErrors or None
         The figures as they are published, see `cmax_slam_metric`.
     """
@@ -80,6 +83,9 @@ class Evaluation:
     angular_velocity_rms_deg_s: float
     angular_velocity_rms_per_axis_deg_s: float
     angular_velocity_reference: Literal["ground truth", "gyroscope"]
+    position_rms_m: float | None = None
+    position_path_rms_m: float | None = None
+    position_scale: float | None = None
     cmax_slam: CmaxSlamErrors | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,7 +127,9 @@ def evaluate(
     if compared.sum() < 2:
         raise TrajectoryError(_why_nothing_to_compare(estimate, ground_truth, first_ns, last_ns))
 
-    cut = RotationTrajectory(estimate.t_ns[compared], estimate.quaternions_xyzw[compared])
+    path = None if estimate.positions_m is None else estimate.positions_m[compared]
+    cut = RotationTrajectory(estimate.t_ns[compared], estimate.quaternions_xyzw[compared], path)
+    positions = position_errors(cut, ground_truth)
     truth = ground_truth.rotation_at(cut.t_ns)
     first_pose_deg = absolute_errors_deg(truth, cut.rotations, align_first_pose(truth, cut.rotations))
     best_fit_deg = np.degrees(align_best_fit(truth, cut.rotations)[1])
@@ -155,6 +163,9 @@ def evaluate(
         angular_velocity_rms_deg_s=velocity.rms_deg_s,
         angular_velocity_rms_per_axis_deg_s=velocity.rms_per_axis_deg_s,
         angular_velocity_reference="ground truth" if reference_velocities is None else "gyroscope",
+        position_rms_m=None if positions is None else positions.rms_m,
+        position_path_rms_m=None if positions is None else positions.path_rms_m,
+        position_scale=None if positions is None else positions.scale,
         cmax_slam=cmax_slam_errors(cut, ground_truth, published_ns, align_at_s),
     )
 

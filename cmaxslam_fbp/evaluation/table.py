@@ -59,8 +59,12 @@ def _rows(evaluation: Evaluation) -> dict[str, str]:
         rows[f"relative over {dt} s: RMS [deg/s]"] = _figure(error) + mark
     rows["angular velocity: RMS [deg/s]"] = _figure(e.angular_velocity_rms_deg_s)
     rows["angular velocity: RMS per axis [deg/s]"] = _figure(e.angular_velocity_rms_per_axis_deg_s)
-    rows["as CMax-SLAM prints it: Abs [deg]"] = _figure(e.cmax_slam and e.cmax_slam.abs_deg)
-    rows["as CMax-SLAM prints it: Rel [deg/s]"] = _figure(e.cmax_slam and e.cmax_slam.rel_deg_s)
+    rows["position: RMS [cm]"] = _figure(None if e.position_rms_m is None else 100 * e.position_rms_m)
+    rows["position of the reference: RMS [cm]"] = _figure(
+        None if e.position_path_rms_m is None else 100 * e.position_path_rms_m
+    )
+    rows["as CMax-SLAM prints it: Abs [deg]"] = _figure(None if e.cmax_slam is None else e.cmax_slam.abs_deg)
+    rows["as CMax-SLAM prints it: Rel [deg/s]"] = _figure(None if e.cmax_slam is None else e.cmax_slam.rel_deg_s)
     return rows
 
 

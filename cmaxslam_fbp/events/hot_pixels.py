@@ -53,24 +53,30 @@ class HotPixelFilter:
         self._blocks_since = 1
 
     def run(self, chunks: Iterable[Events]) -> Iterator[Events]:
-        """Yield the events of a stream that are not of hot pixels."""
+        """Yield the events of a stream that are not of hot pixels; all that came before an error come before it."""
         held: list[Events] = []
         end_ns: int | None = None
-        for chunk in chunks:
-            events = chunk
-            while len(events):
-                if end_ns is None:
-                    end_ns = int(events.t_ns[0]) + _BLOCK_NS
-                count = int(np.searchsorted(events.t_ns, end_ns))
-                if count:
-                    held.append(events[:count])
-                    events = events[count:]
-                if len(events):
-                    blocks = (int(events.t_ns[0]) - end_ns) // _BLOCK_NS + 1
-                    yield from self._judged(held, blocks)
-                    held = []
-                    end_ns += blocks * _BLOCK_NS
+        error: Exception | None = None
+        try:
+            for chunk in chunks:
+                events = chunk
+                while len(events):
+                    if end_ns is None:
+                        end_ns = int(events.t_ns[0]) + _BLOCK_NS
+                    count = int(np.searchsorted(events.t_ns, end_ns))
+                    if count:
+                        held.append(events[:count])
+                        events = events[count:]
+                    if len(events):
+                        blocks = (int(events.t_ns[0]) - end_ns) // _BLOCK_NS + 1
+                        yield from self._judged(held, blocks)
+                        held = []
+                        end_ns += blocks * _BLOCK_NS
+        except Exception as raised:
+            error = raised
         yield from self._judged(held, 1)
+        if error is not None:
+            raise error
 
     @property
     def found(self) -> HotPixels:
@@ -101,7 +107,9 @@ class HotPixelFilter:
             yield from held
             return
         for events in held:
-            kept = Events(*(np.empty_like(column) for column in (events.t_ns, events.x, events.y, events.p)))
+            kept = Events(
+                np.empty_like(events.t_ns), np.empty_like(events.x), np.empty_like(events.y), np.empty_like(events.p)
+            )
             count = kernels.drop_events(
                 events.t_ns, events.x, events.y, events.p, width, hot, self._dropped, kept.t_ns, kept.x, kept.y, kept.p
             )  # fmt: skip

@@ -23,7 +23,6 @@ from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.packets import Packet, mean_time_ns
 from cmaxslam_fbp.experiments.methods import EVENTS_PER_PACKET, frontend_config
 from cmaxslam_fbp.experiments.paper_figures import SCORES
-from cmaxslam_fbp.experiments.rows import Row, Values
 from cmaxslam_fbp.experiments.sequences import StudySequence, open_sequence
 from cmaxslam_fbp.experiments.tables import csv_text, markdown_table, number, page
 from cmaxslam_fbp.experiments.workbench import Workbench
@@ -33,6 +32,7 @@ from cmaxslam_fbp.frontend.packet_events import PacketLookup
 from cmaxslam_fbp.frontend.warps import Grid, VelocityWarp
 from cmaxslam_fbp.io.digest import digest
 from cmaxslam_fbp.report.study_plots import plot_signed_distributions
+from cmaxslam_fbp.rows.row import Row, Values
 
 KERNELS = ("rect", "linear", "gauss")
 GRADIENTS = ("plain", "FBP")

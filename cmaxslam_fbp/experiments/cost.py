@@ -18,11 +18,11 @@ from cmaxslam_fbp.experiments.paper_figures import (
     COST_GPU_NAME,
     COST_GPU_US,
 )
-from cmaxslam_fbp.experiments.rows import Row, Values
 from cmaxslam_fbp.experiments.tables import csv_text, markdown_table, number, page
 from cmaxslam_fbp.experiments.workbench import Workbench
 from cmaxslam_fbp.fbp import Binning
 from cmaxslam_fbp.report.study_plots import plot_grouped_bars
+from cmaxslam_fbp.rows.row import Row, Values
 
 Case = tuple[str, Callable[[], object]]
 

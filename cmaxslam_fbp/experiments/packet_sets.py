@@ -19,12 +19,12 @@ from cmaxslam_fbp.evaluation.linear_velocity import camera_velocities
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.packets import Packet, packets_by_count
 from cmaxslam_fbp.experiments.methods import EVENTS_PER_PACKET
-from cmaxslam_fbp.experiments.rows import Row, Values
 from cmaxslam_fbp.experiments.sequences import StudySequence, open_sequence
 from cmaxslam_fbp.frontend import VelocityEstimator
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.io.recording import Recording
+from cmaxslam_fbp.rows.row import Row, Values
 
 RANGE_S = 30.0  # of the sequence: its first half a minute, as in the paper's study of the SLAM
 

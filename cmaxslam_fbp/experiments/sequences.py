@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from cmaxslam_fbp.experiments.paper_figures import SCENES
-from cmaxslam_fbp.experiments.rows import Row, Values
 from cmaxslam_fbp.experiments.settings import StudyError, StudySettings
 from cmaxslam_fbp.experiments.simulated_sequences import simulation_row
 from cmaxslam_fbp.io.digest import digest
 from cmaxslam_fbp.io.opening import open_recording
 from cmaxslam_fbp.io.recording import Recording
+from cmaxslam_fbp.rows.row import Row, Values
 
 ROTATIONS = tuple(f"{scene}_rotation" for scene in SCENES)
 TRANSLATIONS = tuple(f"{scene}_translation" for scene in SCENES)

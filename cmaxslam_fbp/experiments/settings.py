@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cmaxslam_fbp.errors import CmaxSlamError
+from cmaxslam_fbp.rows.pools import IN_THIS_PROCESS, PoolSettings
 
 DATA_VARIABLE = "CMAXSLAM_FBP_DATA"
 
@@ -29,8 +30,8 @@ class StudySettings:
         Folder with `shapes_rotation_groundtruth.txt` and `slices/`; by default what CMAXSLAM_FBP_DATA names.
     quick : bool
         A minute instead of the full size: whether it all works, not what comes out.
-    jobs : int
-        Rows computed at the same time.
+    pool : PoolSettings
+        Where rows are computed: one after the other in this process if nothing else is said.
     packets : int, optional
         Packets per sequence in the studies of velocities, instead of the default; rounded up to whole blocks.
     """
@@ -39,7 +40,7 @@ class StudySettings:
     ecd: Path | None = None
     data: Path | None = None
     quick: bool = False
-    jobs: int = 1
+    pool: PoolSettings = IN_THIS_PROCESS
     packets: int | None = None
 
     def __post_init__(self) -> None:
@@ -47,8 +48,6 @@ class StudySettings:
             raise StudyError(f"the folder {self.ecd} with the ECD does not exist; see tools/fetch_ecd.py")
         if self.data is not None and not self.data.is_dir():
             raise StudyError(f"the folder {self.data} with real data does not exist")
-        if self.jobs < 1:
-            raise StudyError(f"--jobs must be 1 or more, not {self.jobs}")
         if self.packets is not None and self.packets < 1:
             raise StudyError(f"--packets must be 1 or more, not {self.packets}")
 

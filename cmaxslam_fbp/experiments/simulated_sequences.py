@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from cmaxslam_fbp.experiments.rows import Row, Values
 from cmaxslam_fbp.experiments.settings import StudySettings
-from cmaxslam_fbp.experiments.sources import source_digest
 from cmaxslam_fbp.io.digest import digest
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
 from cmaxslam_fbp.io.writing import write_recording
+from cmaxslam_fbp.rows.row import Row, Values
+from cmaxslam_fbp.rows.sources import source_digest
 from cmaxslam_fbp.simulation import (
     ForegroundSettings,
     PlanarSettings,
@@ -81,7 +81,7 @@ def simulation_row(name: str, settings: StudySettings) -> Row:
             "duration_s": min(_ROTATION_S, float(np.floor(10 * (span_s - _SPARE_S)) / 10)),
             "trajectory_sha256": digest(path),
         }
-        places["trajectory"] = str(path)
+        places["trajectory"] = str(path.resolve())
     return Row(f"simulating {name}", simulate, described, places)
 
 

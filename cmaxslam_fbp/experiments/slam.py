@@ -13,7 +13,6 @@ import numpy.typing as npt
 from cmaxslam_fbp.config import Config, load_config
 from cmaxslam_fbp.evaluation import Evaluation, evaluate, event_area
 from cmaxslam_fbp.experiments.paper_figures import SLAM, SLAM_ABS_REDUCTION_PERCENT
-from cmaxslam_fbp.experiments.rows import Row, Values
 from cmaxslam_fbp.experiments.sequences import ROTATIONS, StudySequence, open_sequence
 from cmaxslam_fbp.experiments.tables import csv_text, markdown_table, number, page
 from cmaxslam_fbp.experiments.workbench import Workbench
@@ -22,6 +21,7 @@ from cmaxslam_fbp.pipeline import Slam
 from cmaxslam_fbp.pipeline.warm_up import warm_up
 from cmaxslam_fbp.report.map_picture import draw_map, encode_png
 from cmaxslam_fbp.report.study_plots import plot_pictures
+from cmaxslam_fbp.rows.row import Row, Values
 
 BASELINE, WITH_FBP, OURS = "CMax-SLAM", "FBP", "our default"
 METHODS = (BASELINE, WITH_FBP, OURS)

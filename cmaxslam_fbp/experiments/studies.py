@@ -7,9 +7,10 @@ from functools import partial
 from pathlib import Path
 
 from cmaxslam_fbp.errors import OutputError
-from cmaxslam_fbp.experiments.runner import OnRow
 from cmaxslam_fbp.experiments.settings import StudyError, StudySettings
 from cmaxslam_fbp.experiments.workbench import Workbench
+from cmaxslam_fbp.rows.pools import open_pool
+from cmaxslam_fbp.rows.running import OnRow
 
 Study = Callable[[Workbench], list[Path]]
 
@@ -29,8 +30,9 @@ def reproduce(name: str, settings: StudySettings, on_row: OnRow | None = None) -
         settings.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"the folder {settings.out} cannot be written: {error.strerror or error}") from error
-    bench = Workbench(settings, on_row)
-    written = [path for one in (NAMES if name == ALL else (name,)) for path in _study(one)(bench)]
+    with open_pool(settings.pool) as pool:
+        bench = Workbench(settings, on_row, pool)
+        written = [path for one in (NAMES if name == ALL else (name,)) for path in _study(one)(bench)]
     return [*written, bench.write(SUMMARY, _summary(settings))]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from cmaxslam_fbp import __version__
 from cmaxslam_fbp.experiments.machine import describe_machine
-from cmaxslam_fbp.experiments.rows import Values
+from cmaxslam_fbp.rows.row import Values
 
 NOT_AVAILABLE = "n/a"
 

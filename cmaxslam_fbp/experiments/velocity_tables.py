@@ -13,11 +13,11 @@ from cmaxslam_fbp.experiments import paper_figures as paper
 from cmaxslam_fbp.experiments.headline import Headline, headline, per_pair
 from cmaxslam_fbp.experiments.methods import OURS
 from cmaxslam_fbp.experiments.paper_figures import SCENES, SCORES, PaperCell
-from cmaxslam_fbp.experiments.rows import Values
 from cmaxslam_fbp.experiments.sequences import StudySequence
 from cmaxslam_fbp.experiments.tables import beside, csv_text, markdown_table, number, page
 from cmaxslam_fbp.experiments.workbench import Workbench
 from cmaxslam_fbp.report.study_plots import plot_errors_and_times
+from cmaxslam_fbp.rows.row import Values
 
 # The paper's n/a, as a part of the packets that end abnormally: above the first the time is left out (it is not that of
 # an optimisation), above the second the error too.

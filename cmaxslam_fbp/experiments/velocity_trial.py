@@ -17,13 +17,13 @@ from cmaxslam_fbp.contrast.solution import Solution, Status
 from cmaxslam_fbp.events.packets import Packet
 from cmaxslam_fbp.experiments.methods import OUR_METHOD, frontend_config
 from cmaxslam_fbp.experiments.packet_sets import PacketSet, blocks_of, read_packets
-from cmaxslam_fbp.experiments.rows import Row, Values
 from cmaxslam_fbp.experiments.sequences import StudySequence
 from cmaxslam_fbp.frontend import VelocityEstimator
 from cmaxslam_fbp.frontend.objectives import make_objective, with_gradient
 from cmaxslam_fbp.frontend.packet_events import PacketLookup
 from cmaxslam_fbp.frontend.warps import CAMERA_SIGN, Grid, VelocityWarp
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.rows.row import Row, Values
 
 LEFT_THE_IMAGE = 0.5  # an image that holds fewer of the events than this part is not that of a velocity
 

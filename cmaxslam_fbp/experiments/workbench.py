@@ -7,24 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cmaxslam_fbp.experiments.packet_sets import packet_row
-from cmaxslam_fbp.experiments.rows import Row, Values
-from cmaxslam_fbp.experiments.runner import OnRow, run_rows
 from cmaxslam_fbp.experiments.sequences import StudySequence, as_sequence, sequence_rows
 from cmaxslam_fbp.experiments.settings import StudySettings
 from cmaxslam_fbp.io.atomic_files import write_file
+from cmaxslam_fbp.rows.row import Row, Values
+from cmaxslam_fbp.rows.running import OnRow, Pool, run_rows
 
 
 @dataclass(frozen=True)
 class Workbench:
-    """Settings and progress of a study."""
+    """Settings, progress and workers of a study."""
 
     settings: StudySettings
     on_row: OnRow | None = None
+    pool: Pool | None = None
 
     def run(self, rows: Sequence[Row], *, one_at_a_time: bool = False) -> list[Values]:
         """Return the results of rows, computed or known."""
-        jobs = 1 if one_at_a_time else self.settings.jobs
-        return run_rows(rows, self.settings.out, jobs=jobs, on_row=self.on_row)
+        pool = None if one_at_a_time else self.pool
+        return run_rows(rows, self.settings.out, pool=pool, on_row=self.on_row)
 
     def sequences(self, names: Iterable[str]) -> list[StudySequence]:
         """Return the sequences of these names: found, or made where they are missing."""

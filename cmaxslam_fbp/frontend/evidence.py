@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
-from cmaxslam_fbp.compiling import REASSOCIATED, compiled
 from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.frontend.evidence_kernels import factorial_moments, first_of_pixels, sum_of_cubes
 from cmaxslam_fbp.frontend.objectives import Pyramid
 from cmaxslam_fbp.frontend.packet_events import PacketEvents
 from cmaxslam_fbp.geometry.camera import Camera
 
 _BESIDE_BINS = 6.0  # distance of the velocities to compare with, in bins of motion at the packet's end
-_MOST_OF_PIXEL = 3  # events that an edge causes where it passes, or that are enough of them
 _MOST_EVENTS = 20_000  # of a packet, every n-th
 _ENOUGH = 4.0  # times what is asked: then one axis is enough
 
@@ -33,7 +32,7 @@ def deviations_from_still(sharpness: float, still_sharpness: float, still_image:
     """
     h = still_image.reshape(-1)
     squares, still_squares = (count**2 / h.size * (1 + ratio) for ratio in (sharpness, still_sharpness))  # sum h^2
-    triples = float(_sum_of_cubes(h)) - 3 * still_squares + 2 * count
+    triples = float(sum_of_cubes(h)) - 3 * still_squares + 2 * count
     return _in_deviations(squares - count, count, still_squares - count, triples)
 
 
@@ -78,7 +77,7 @@ class Evidence:
         width, height = self._size
         step = -(-len(events) // _MOST_EVENTS)
         seen = np.zeros(width * height, np.uint8)
-        taken = self._taken[: _first_of_pixels(events.x, events.y, width, step, seen, self._taken)]
+        taken = self._taken[: first_of_pixels(events.x, events.y, width, step, seen, self._taken)]
         x, y = self._offsets[:, : len(taken)]
         return PacketEvents(points.x[taken] + x, points.y[taken] + y, points.dt_s[taken])
 
@@ -108,38 +107,5 @@ def _in_deviations(pairs: float, count: float, chance: float, triples: float) ->
 def _moments_at(objective: Any, velocity: FloatArray) -> tuple[float, float, float]:
     """Return `sum h`, `sum h (h - 1)` and `sum h (h - 1) (h - 2)` of the image at a velocity."""
     objective.make_image(velocity)
-    moments: tuple[float, float, float] = _factorial_moments(objective.image.reshape(-1))
+    moments: tuple[float, float, float] = factorial_moments(objective.image.reshape(-1))
     return moments
-
-
-@compiled
-def _first_of_pixels(x: Any, y: Any, width: int, step: int, seen: Any, taken: Any) -> int:
-    """Write the places of every `step`-th event, but of the first few of each pixel only; return their number."""
-    count = 0
-    for i in range(0, len(x), step):
-        pixel = np.int64(y[i]) * width + np.int64(x[i])
-        if seen[pixel] < _MOST_OF_PIXEL:
-            seen[pixel] += 1
-            taken[count] = i
-            count += 1
-    return count
-
-
-@compiled(fastmath=REASSOCIATED)
-def _factorial_moments(image: Any) -> Any:
-    first = second = third = 0.0
-    for i in range(image.size):
-        h = float(image[i])
-        first += h
-        second += h * (h - 1)
-        third += h * (h - 1) * (h - 2)
-    return first, second, third
-
-
-@compiled(fastmath=REASSOCIATED)
-def _sum_of_cubes(image: Any) -> Any:
-    cubes = 0.0
-    for i in range(image.size):
-        h = float(image[i])
-        cubes += h * h * h
-    return cubes

@@ -47,8 +47,8 @@ class Rational:
     `y'` alike with `p1 (r^2 + 2 y^2) + 2 p2 x y`.
     """
 
-    coefficients = ("k1", "k2", "p1", "p2", "k3", "k4", "k5", "k6")
-    is_wide = False
+    coefficients: ClassVar[tuple[str, ...]] = ("k1", "k2", "p1", "p2", "k3", "k4", "k5", "k6")
+    is_wide: ClassVar[bool] = False
 
     @staticmethod
     def project(rays: FloatArray, c: Coefficients) -> FloatArray:
@@ -69,7 +69,7 @@ class Rational:
 class PlumbBob(Rational):
     """Brown-Conrady: the rational model without a denominator."""
 
-    coefficients = ("k1", "k2", "p1", "p2", "k3")
+    coefficients: ClassVar[tuple[str, ...]] = ("k1", "k2", "p1", "p2", "k3")
 
 
 def _distort(points: FloatArray, c: Coefficients) -> tuple[FloatArray, FloatArray]:
@@ -144,8 +144,8 @@ def _first_root(polynomial: np.polynomial.Polynomial) -> float:
 class Equidistant:
     """Kannala-Brandt: `r' = theta (1 + k1 theta^2 + k2 theta^4 + k3 theta^6 + k4 theta^8)`, the angle off the axis."""
 
-    coefficients = ("k1", "k2", "k3", "k4")
-    is_wide = True
+    coefficients: ClassVar[tuple[str, ...]] = ("k1", "k2", "k3", "k4")
+    is_wide: ClassVar[bool] = True
 
     @staticmethod
     def project(rays: FloatArray, c: Coefficients) -> FloatArray:
@@ -190,8 +190,8 @@ def _along(vectors: FloatArray, radius: FloatArray, length: FloatArray, ratio_at
 class FieldOfView:
     """Devernay-Faugeras: `r' = atan(2 r tan(w / 2)) / w` (Kalibr's fov)."""
 
-    coefficients = ("w",)
-    is_wide = True
+    coefficients: ClassVar[tuple[str, ...]] = ("w",)
+    is_wide: ClassVar[bool] = True
 
     @staticmethod
     def project(rays: FloatArray, c: Coefficients) -> FloatArray:
@@ -223,8 +223,8 @@ class FieldOfView:
 class Omnidirectional:
     """Mei: `(x, y) / (z + xi |P|)`, then Brown-Conrady without `k3` (Kalibr's omni)."""
 
-    coefficients = ("xi", "k1", "k2", "p1", "p2")
-    is_wide = True
+    coefficients: ClassVar[tuple[str, ...]] = ("xi", "k1", "k2", "p1", "p2")
+    is_wide: ClassVar[bool] = True
 
     @staticmethod
     def project(rays: FloatArray, c: Coefficients) -> FloatArray:
@@ -250,8 +250,8 @@ class Omnidirectional:
 class ExtendedUnified:
     """EUCM: `(x, y) / (alpha d + (1 - alpha) z)` with `d^2 = beta (x^2 + y^2) + z^2`."""
 
-    coefficients = ("alpha", "beta")
-    is_wide = True
+    coefficients: ClassVar[tuple[str, ...]] = ("alpha", "beta")
+    is_wide: ClassVar[bool] = True
 
     @staticmethod
     def project(rays: FloatArray, c: Coefficients) -> FloatArray:
@@ -277,8 +277,8 @@ class ExtendedUnified:
 class DoubleSphere:
     """Usenko: `(x, y) / (alpha d2 + (1 - alpha) (xi d1 + z))`, `d1 = |P|`, `d2^2 = x^2 + y^2 + (xi d1 + z)^2`."""
 
-    coefficients = ("xi", "alpha")
-    is_wide = True
+    coefficients: ClassVar[tuple[str, ...]] = ("xi", "alpha")
+    is_wide: ClassVar[bool] = True
 
     @staticmethod
     def project(rays: FloatArray, c: Coefficients) -> FloatArray:
@@ -303,12 +303,12 @@ class DoubleSphere:
         return 1 / (1 + c[0])
 
 
-LENSES: dict[str, type[Lens]] = {
-    "plumb_bob": PlumbBob,
-    "rational_polynomial": Rational,
-    "equidistant": Equidistant,
-    "fov": FieldOfView,
-    "omni": Omnidirectional,
-    "eucm": ExtendedUnified,
-    "ds": DoubleSphere,
+LENSES: dict[str, Lens] = {
+    "plumb_bob": PlumbBob(),
+    "rational_polynomial": Rational(),
+    "equidistant": Equidistant(),
+    "fov": FieldOfView(),
+    "omni": Omnidirectional(),
+    "eucm": ExtendedUnified(),
+    "ds": DoubleSphere(),
 }

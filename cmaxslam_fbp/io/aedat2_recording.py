@@ -98,9 +98,9 @@ class Aedat2Recording(Recording):
     def _imu(self) -> ImuSamples | None:
         """Read samples of seven words each: acceleration x y z, temperature, angular velocity x y z."""
         blocks = [(t_ns.copy(), words.copy()) for _, t_ns, words, _ in self._decoded()]
-        t_ns, words = (np.concatenate(columns) for columns in zip(*blocks, strict=True)) if blocks else ([], [])
-        if len(words) < 7:
+        if sum(len(words) for _, words in blocks) < 7:
             return None
+        t_ns, words = np.concatenate([t for t, _ in blocks]), np.concatenate([w for _, w in blocks])
         parts = np.lib.stride_tricks.sliding_window_view(words, 7)
         whole = np.flatnonzero(((parts >> 28) & 7 == np.arange(7)).all(axis=1))
         values = ((parts[whole] >> 12) & 0xFFFF).astype(np.uint16).view(np.int16)
@@ -108,9 +108,7 @@ class Aedat2Recording(Recording):
             return None
         turn = np.deg2rad(self._scale("Gyro", _DEG_S_PER_LSB, "1000", 3))
         push = _G_M_S2 * self._scale("Accel", _G_PER_LSB, "8", 4)
-        return ImuSamples(
-            np.asarray(t_ns)[whole], turn * _IMU_TO_CAMERA * values[:, 4:], push * _IMU_TO_CAMERA * values[:, :3]
-        )
+        return ImuSamples(t_ns[whole], turn * _IMU_TO_CAMERA * values[:, 4:], push * _IMU_TO_CAMERA * values[:, :3])
 
     def _scale(self, what: str, scales: dict[str, float], usual: str, register: int) -> float:
         """Return what one step of the IMU stands for: as jAER's preferences say, else as it sets the IMU by itself."""

@@ -99,7 +99,7 @@ class Aedat3Recording(Recording):
             place = packet.place
             if packet.item_bytes != 8:
                 raise RecordingError(f"{place} has events of {packet.item_bytes} bytes, not 8: the file is damaged")
-            words = np.frombuffer(packet.data, np.dtype(("<u4", 2)))
+            words = np.frombuffer(packet.data, np.uint32).reshape(-1, 2)
             invalid = words[:, 0] & _VALID == 0
             words = words[~invalid] if invalid.any() else words
             state[kernels.BASE], state[kernels.LAST_US] = (packet.overflows << 31) * 1000, -1

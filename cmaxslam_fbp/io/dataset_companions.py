@@ -28,6 +28,7 @@ from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 _LARGEST_TEXT_BYTES = 1 << 30
+_LARGEST_M = 1e12
 
 
 class Companions(Protocol):
@@ -239,8 +240,8 @@ class Mvsec:
 
 def _from_matrices(t_ns: Any, T_wl: Any, T_lc: Any) -> RotationTrajectory:
     """Return the trajectory `T_wl T_lc` of poses (M, 4, 4) of a frame l; of equal times the first counts."""
-    if T_wl.shape != (len(t_ns), 4, 4) or not np.isfinite(T_wl).all():
-        raise TrajectoryError(f"the poses {T_wl.shape} do not fit {len(t_ns)} times, or are not finite")
+    if T_wl.shape != (len(t_ns), 4, 4) or not (np.abs(T_wl) < _LARGEST_M).all():  # not so for a NaN
+        raise TrajectoryError(f"the poses {T_wl.shape} do not fit {len(t_ns)} times, or are no places")
     t_ns, first = np.unique(t_ns, return_index=True)
     T_wc = T_wl[first] @ T_lc
     R_wc = T_wc[:, :3, :3]

@@ -47,6 +47,8 @@ class EventRoom:
 
     def take(self) -> Events:
         """Return the events that are there, and make room for others."""
-        events = Events(*(column[: self._count] for column in self._columns))
+        t_ns, x, y, p = self._columns
+        end = self._count
+        events = Events(t_ns[:end], x[:end], y[:end], p[:end])
         self._renew()
         return events

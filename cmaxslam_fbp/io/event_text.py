@@ -18,6 +18,7 @@ from cmaxslam_fbp.events.ordering import Piece
 
 _BLOCK_BYTES = 4 << 20
 _SHORTEST_LINE = len("0 0 0 0\n")
+_WORD_BYTES = 8
 
 _COMPLAINTS = {
     1: "the time is not a decimal number",
@@ -62,8 +63,10 @@ def read_event_text(
         room = end // _SHORTEST_LINE + 1
         t_ns, p = np.empty(room, np.int64), np.empty(room, np.uint8)
         x, y = np.empty(room, np.uint16), np.empty(room, np.uint16)
-        characters = np.frombuffer(text, np.uint8)
-        count, lines, status = kernels.parse_events(characters, end, roles, decimals, t_ns, x, y, p)
+        padded = text + bytes(_WORD_BYTES)
+        characters = np.frombuffer(padded, np.uint8)
+        words = np.ndarray(len(text) + 1, np.uint64, padded, strides=(1,))  # they overlap
+        count, lines, status = kernels.parse_events(characters, words, end, roles, decimals, t_ns, x, y, p)
         if count:
             events = Events(t_ns[:count], x[:count], y[:count], p[:count])
             yield Piece(events, f"the lines {lines_before + 1} to {lines_before + lines} of {source}")

@@ -3,6 +3,7 @@
 # mypy: ignore-errors
 
 import numpy as np
+from numba.cpython.unsafe.numbers import trailing_zeros
 
 from cmaxslam_fbp.compiling import compiled
 
@@ -13,21 +14,44 @@ _NEWLINE, _RETURN, _SPACE, _TAB, _COMMA, _SEMICOLON, _HASH = 10, 13, 32, 9, 44, 
 _ZERO, _POINT, _MINUS, _PLUS = 48, 46, 45, 43
 _MOST_DIGITS = 18  # of the whole part of a number
 _LARGEST_NS = 4_600_000_000_000_000_000
-_POWERS = tuple(10**power for power in range(10))
+_POWERS = 10 ** np.arange(10)
+_LARGEST_WHOLE = _LARGEST_NS // _POWERS  # by the number of decimals
 
 
-@compiled
+@compiled(inlined=True)
 def _is_blank(character):
-    return character in (_SPACE, _COMMA, _TAB, _SEMICOLON)
+    return (character == _SPACE) | (character == _COMMA) | (character == _TAB) | (character == _SEMICOLON)
 
 
-@compiled
+@compiled(inlined=True)
 def _is_end(character):
-    return character in (_NEWLINE, _RETURN)
+    return (character == _NEWLINE) | (character == _RETURN)
 
 
-@compiled
-def _parse_number(text, at, decimals):
+@compiled(inlined=True)
+def _digits(words, at):
+    """Return the number that up to eight digits from `at` on make, and how many there are.
+
+    Eight characters are one word, the first of them in its lowest byte. Each byte that is no digit gets its highest bit
+    set; the digits before the first of these are moved to the word's end and added up in pairs, fours and eights.
+    """
+    word = words[at] ^ np.uint64(0x3030303030303030)
+    others = ((word + np.uint64(0x7676767676767676)) | word) & np.uint64(0x8080808080808080)
+    if others == 0:
+        count = 8
+    else:
+        count = np.int64(trailing_zeros(others)) >> 3
+        if count == 0:
+            return 0, 0
+        word <<= np.uint64(64 - 8 * count)
+    word = ((word & np.uint64(0x0F0F0F0F0F0F0F0F)) * np.uint64(2561)) >> np.uint64(8)
+    word = ((word & np.uint64(0x00FF00FF00FF00FF)) * np.uint64(6553601)) >> np.uint64(16)
+    word = ((word & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(42949672960001)) >> np.uint64(32)
+    return np.int64(word), count
+
+
+@compiled(inlined=True)
+def _parse_number(text, words, at, decimals):
     """Return the absolute value of a decimal number times `10^decimals`, rounded, its sign, and the place behind it.
 
     The place is -1 where no number stands, too large a one, or, for no decimals, none that is whole.
@@ -35,55 +59,63 @@ def _parse_number(text, at, decimals):
     negative = text[at] == _MINUS
     if negative or text[at] == _PLUS:
         at += 1
-    value = 0
-    start = at
-    digit = np.uint8(text[at] - _ZERO)
-    while digit < 10:
-        value = 10 * value + np.int64(digit)
-        at += 1
-        digit = np.uint8(text[at] - _ZERO)
-    digits = at - start
-    if digits > _MOST_DIGITS or value > _LARGEST_NS // _POWERS[decimals]:
+    value, count = _digits(words, at)
+    at += count
+    digits = count
+    while count == 8:
+        more, count = _digits(words, at)
+        value = value * _POWERS[count] + more
+        at += count
+        digits += count
+    if digits > _MOST_DIGITS or value > _LARGEST_WHOLE[decimals]:
         return 0, negative, -1
     left = decimals
     if text[at] == _POINT:
         at += 1
-        start = at
+        count = 8
+        while left >= 8 and count == 8:
+            more, count = _digits(words, at)
+            value = value * _POWERS[count] + more
+            at += count
+            digits += count
+            left -= count
         digit = np.uint8(text[at] - _ZERO)
         while digit < 10 and left > 0:
             value = 10 * value + np.int64(digit)
             left -= 1
+            digits += 1
             at += 1
             digit = np.uint8(text[at] - _ZERO)
         if digit < 10:
             value += digit >= 5
+            digits += 1
             while digit < 10:
                 if decimals == 0 and digit > 0:
                     return 0, negative, -1
                 at += 1
                 digit = np.uint8(text[at] - _ZERO)
-        digits += at - start
     return value * _POWERS[left], negative, at if digits > 0 else -1
 
 
 @compiled
-def _parse_polarity(text, at):
+def _parse_polarity(text, words, at):
     """Return 1 or 0 for 1, 0, -1, true or false, and the place behind it; -1 where none of these stands."""
     letter = text[at] | 32  # small
     if letter == 116 or letter == 102:  # t, f
         while 97 <= text[at] | 32 <= 122:
             at += 1
         return (1 if letter == 116 else 0), at
-    value, negative, at = _parse_number(text, at, 0)
+    value, negative, at = _parse_number(text, words, at, 0)
     return (0 if negative else value), at if value <= 1 else -1
 
 
 @compiled
-def parse_events(text, length, roles, decimals, t_ns, x, y, p):
+def parse_events(text, words, length, roles, decimals, t_ns, x, y, p):
     """Parse the whole lines in `text[:length]` (uint8, a newline at `length - 1`), of columns that hold `roles`.
 
-    Times are multiplied by `10^decimals`. Fills the columns and returns how many events there are, the number of lines
-    read (the faulty one included) and a status. Empty lines and lines that start with `#` are passed over.
+    `words[i]` are the eight characters from `i` on (uint64), up to `i = length`. Times are multiplied by `10^decimals`.
+    Fills the columns and returns how many events there are, the number of lines read (the faulty one included) and a
+    status. Empty lines and lines that start with `#` are passed over.
     """
     at = 0
     count = 0
@@ -100,12 +132,12 @@ def parse_events(text, length, roles, decimals, t_ns, x, y, p):
         for k in range(len(roles)):
             role = roles[k]
             if role == T:
-                value, negative, at = _parse_number(text, at, decimals)
+                value, negative, at = _parse_number(text, words, at, decimals)
                 if at < 0 or value > _LARGEST_NS:
                     return count, lines, BAD_TIME
                 t_ns[count] = -value if negative else value
             elif role in (X, Y):
-                value, negative, at = _parse_number(text, at, 0)
+                value, negative, at = _parse_number(text, words, at, 0)
                 if at < 0 or value > 65535 or negative:
                     return count, lines, BAD_COORDINATE
                 if role == X:
@@ -113,10 +145,14 @@ def parse_events(text, length, roles, decimals, t_ns, x, y, p):
                 else:
                     y[count] = value
             elif role == P:
-                value, at = _parse_polarity(text, at)
-                if at < 0:
-                    return count, lines, BAD_POLARITY
-                p[count] = value
+                if text[at] | 1 == _ZERO + 1 and (_is_end(text[at + 1]) or _is_blank(text[at + 1])):  # nearly all
+                    p[count] = text[at] & 1
+                    at += 1
+                else:
+                    value, at = _parse_polarity(text, words, at)
+                    if at < 0:
+                        return count, lines, BAD_POLARITY
+                    p[count] = value
             else:
                 while not _is_blank(text[at]) and not _is_end(text[at]):
                     at += 1

@@ -6,6 +6,7 @@ Times are float32 seconds, so that stamps of late events share values: at 16 s t
 from __future__ import annotations
 
 import io
+import math
 import pickle
 import zipfile
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from cmaxslam_fbp.events.ordering import MAX_JUMP_BACK_NS, Piece
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.bad_input import one_line_errors
 from cmaxslam_fbp.io.lens_names import distortion_model
+from cmaxslam_fbp.io.npz_recording import read_header
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.zip_members import read_member
 from cmaxslam_fbp.nanoseconds import NS_PER_S
@@ -41,9 +43,7 @@ class EvimoRecording(Recording):
 
     def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
         super().__init__(path, options)
-        self._t, self._xy, self._p = (
-            np.lib.format.open_memmap(path / f"dataset_events_{name}.npy", mode="r") for name in ("t", "xy", "p")
-        )
+        self._t, self._xy, self._p = (_map(path / f"dataset_events_{name}.npy") for name in ("t", "xy", "p"))
         shapes = {name: array.shape for name, array in (("t", self._t), ("xy", self._xy), ("p", self._p))}
         self._count = len(self._t) if self._t.ndim else 0
         if not (self._t.size == self._p.size == self._count and self._xy.shape == (self._count, 2)):
@@ -64,7 +64,8 @@ class EvimoRecording(Recording):
         for first in range(start, self._count, _EVENTS_PER_CHUNK):
             rows = slice(first, first + _EVENTS_PER_CHUNK)
             t, xy, p = np.asarray(times[rows]), self._xy[rows], np.asarray(self._p.reshape(-1)[rows])
-            seconds = t.astype(np.float64) if t.dtype.kind == "f" else t
+            with np.errstate(invalid="ignore"):  # what is not a number is found below
+                seconds = t.astype(np.float64) if t.dtype.kind == "f" else t
             x, y = np.ascontiguousarray(xy[:, 0]), np.ascontiguousarray(xy[:, 1])
             events = events_from_arrays(seconds, x, y, p, time_unit="s", source=str(self.path), first=first)
             yield Piece(events, f"the events {first} to {first + len(t) - 1} of {self.path}")
@@ -113,8 +114,24 @@ class EvimoRecording(Recording):
         return RotationTrajectory(np.array(sorted(rows), np.int64), table[:, 3:], table[:, :3])
 
 
+def _map(file: Path) -> npt.NDArray[Any]:
+    """Map an array of numbers into memory."""
+    with file.open("rb") as stream:
+        shape, dtype = read_header(stream)
+        stored = file.stat().st_size - stream.tell()
+    if dtype.kind not in "biuf" or math.prod(shape) * dtype.itemsize > stored:
+        raise RecordingError(
+            f"{file} claims {dtype} of shape {shape} in {stored:,} bytes: it is cut or no column of events"
+        )
+    return np.lib.format.open_memmap(file, mode="r")
+
+
 def _load(data: bytes) -> npt.NDArray[Any]:
     return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+
+
+# What NumPy's own pickles name: taken from one, since the modules have moved between versions.
+_PARTS = {"_reconstruct": np.zeros(1).__reduce__()[0], "scalar": np.float64(0).__reduce__()[0]}
 
 
 class _PlainUnpickler(pickle.Unpickler):
@@ -123,7 +140,7 @@ class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         """Return one of the few things that an array is made of."""
         if name in ("_reconstruct", "scalar") and module in ("numpy.core.multiarray", "numpy._core.multiarray"):
-            return getattr(np._core.multiarray, name)
+            return _PARTS[name]
         if module == "numpy" and name in ("ndarray", "dtype"):
             return getattr(np, name)
         raise ValueError(f"it has a {module}.{name}, which is not read")
@@ -132,9 +149,7 @@ class _PlainUnpickler(pickle.Unpickler):
 def _load_dictionary(data: bytes) -> Any:
     """Return the one value of an array of objects."""
     file = io.BytesIO(data)
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    _, _, dtype = read(file)
+    _, dtype = read_header(file)
     if dtype != np.dtype(object):
         return None
     array = _PlainUnpickler(file).load()

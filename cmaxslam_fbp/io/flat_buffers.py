@@ -7,6 +7,7 @@ its vtable, which has the places of its fields; other places are distances ahead
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,7 @@ def buffer_of_structs(letters: bytes, records: npt.NDArray[Any]) -> bytes:
     return _front(letters, len(records), len(items)) + items
 
 
-def buffer_of_tables(letters: bytes, fields: dict[str, npt.DTypeLike], rows: dict[str, npt.ArrayLike]) -> bytes:
+def buffer_of_tables(letters: bytes, fields: Mapping[str, str], rows: Mapping[str, Any]) -> bytes:
     """Return a buffer whose root table has one field: a vector of tables, all with the same fields, in their order."""
     count = len(np.asarray(next(iter(rows.values()))))
     table = np.dtype([("vtable", "<i4"), *((name, np.dtype(kind)) for name, kind in fields.items())])
@@ -95,17 +96,8 @@ def buffer_of_tables(letters: bytes, fields: dict[str, npt.DTypeLike], rows: dic
     first = vtable_at + len(vtable)
     first += (4 - first) % 8
     stride = table.itemsize + -table.itemsize % 8
-    records = np.zeros(
-        count,
-        np.dtype(
-            {
-                "names": table.names,
-                "formats": [table[n] for n in table.names or ()],
-                "offsets": [0, *offsets],
-                "itemsize": stride,
-            }
-        ),
-    )
+    padded = np.dtype([*table.descr, ("padding", f"V{stride - table.itemsize}")]) if stride > table.itemsize else table
+    records: npt.NDArray[Any] = np.zeros(count, padded)
     places = first + stride * np.arange(count)
     records["vtable"] = places - vtable_at
     for name in fields:

@@ -72,13 +72,13 @@ def _first(things: Iterator[tuple[str, Any]], count: int) -> Iterator[tuple[str,
 
 
 def _is_column(dataset: Hdf5Dataset) -> bool:
-    shape = dataset.shape or ()
+    shape: tuple[int, ...] = dataset.shape or ()
     return dataset.dtype.kind in "biuf" and (len(shape) == 1 or (len(shape) == 2 and 1 in shape))
 
 
 def _is_table(dataset: Hdf5Dataset) -> bool:
     """Tell records of x, y, t and p, or rows of four numbers in a data set that is called so."""
-    shape = dataset.shape or ()
+    shape: tuple[int, ...] = dataset.shape or ()
     if dataset.dtype.names is not None:
         return len(shape) == 1 and column_names(dataset.dtype.names) is not None
     is_named = dataset.name.rsplit("/", 1)[-1] == "events"
@@ -100,8 +100,7 @@ class EventsReader:
                 self._rest_ns = thing["ns"]
                 datasets.append(self._rest_ns)
             require_columns({c: ((d.size,), d.dtype) for c, d in self._columns.items()}, self._source)
-        for dataset in datasets:
-            require_plausible(dataset, path)
+        require_plausible(path, *datasets)
         self.count = place.count
         self.slab = _slab_length([max(dataset.chunks or (0,)) for dataset in datasets])
         self._unit, self.note = self._time_unit(file, thing)

@@ -54,8 +54,26 @@ def members(group: Hdf5Group) -> Iterator[tuple[str, Any]]:
             yield name, group[name]
 
 
-def require_plausible(dataset: Hdf5Dataset, path: Path) -> None:
-    """Refuse a data set that claims more than its file can hold, or whose compression cannot be undone here."""
+def require_plausible(path: Path, *datasets: Hdf5Dataset) -> None:
+    """Refuse data sets that together claim more than a file can hold, or whose compression cannot be undone here.
+
+    Together, since one column of events may well be the same number all the way.
+    """
+    for dataset in datasets:
+        _require_filters(dataset, path)
+    stored = sum(dataset.id.get_storage_size() for dataset in datasets)
+    claimed = sum(math.prod(dataset.shape) * dataset.dtype.itemsize for dataset in datasets)
+    chunk = max(math.prod(dataset.chunks or (0,)) * dataset.dtype.itemsize for dataset in datasets)
+    file_bytes = path.stat().st_size
+    limit = largest_plausible_size(min(stored, file_bytes))
+    if stored > file_bytes or claimed > limit or chunk > limit:
+        raise RecordingError(
+            f"{path}{datasets[0].name} claims {claimed:,} bytes in {stored:,}; "
+            "the file is damaged or made to fill memory"
+        )
+
+
+def _require_filters(dataset: Hdf5Dataset, path: Path) -> None:
     h5py, _ = _libraries()
     where, plist = f"{path}{dataset.name}", dataset.id.get_create_plist()
     for place in range(plist.get_nfilters()):
@@ -68,16 +86,6 @@ def require_plausible(dataset: Hdf5Dataset, path: Path) -> None:
                 "github.com/prophesee-ai/hdf5_ecf) and set HDF5_PLUGIN_PATH, or give the RAW file"
             )
         raise RecordingError(f"{where} is compressed by the HDF5 filter {number}, which is not installed")
-    stored = dataset.id.get_storage_size()
-    claimed = math.prod(dataset.shape) * dataset.dtype.itemsize
-    chunk = math.prod(dataset.chunks or (0,)) * dataset.dtype.itemsize
-    file_bytes = path.stat().st_size
-    # A chunk at the end of a data set, or the only one, may be mostly empty.
-    limit = largest_plausible_size(min(stored, file_bytes))
-    if stored > file_bytes or claimed > limit or chunk > limit:
-        raise RecordingError(
-            f"{where} claims {claimed:,} bytes in {stored:,}; the file is damaged or made to fill memory"
-        )
 
 
 def compression() -> dict[str, Any]:

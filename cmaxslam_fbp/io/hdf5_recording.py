@@ -32,6 +32,7 @@ class Hdf5Recording(Recording):
 
     description: ClassVar[str] = "an HDF5 file (DSEC, M3ED, TUM-VIE, MVSEC, ...)"
     endings: ClassVar[tuple[str, ...]] = (".h5", ".hdf5")
+    needs: ClassVar[tuple[str, ...]] = ("h5py", "hdf5plugin")
     sinks: ClassVar[Mapping[str, Sink]] = {".h5": write_hdf5, ".hdf5": write_hdf5}
 
     @classmethod

@@ -27,7 +27,7 @@ _M3ED_IMU = ("ovc/imu/ts", "ovc/imu/omega", "ovc/imu/accel")
 
 def read_array(file: Hdf5Group, name: str, path: Path) -> npt.NDArray[Any]:
     """Return a small data set whole."""
-    require_plausible(file[name], path)
+    require_plausible(path, file[name])
     return np.asarray(file[name][()])
 
 

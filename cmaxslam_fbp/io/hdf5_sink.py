@@ -42,9 +42,9 @@ def write_hdf5(source: EventSource, path: Path, compression_of_bags: str) -> Ite
                 if array is not None:
                     file[name] = array
         if (imu := source.imu) is not None:
-            arrays = (imu.t_ns, imu.angular_velocity_rad_s, imu.linear_acceleration_m_s2)
-            for name, array in zip(IMU, arrays, strict=True):
-                file[name] = array
+            samples = (imu.t_ns, imu.angular_velocity_rad_s, imu.linear_acceleration_m_s2)
+            for name, column in zip(IMU, samples, strict=True):
+                file[name] = column
 
 
 class _EventColumns:

@@ -104,6 +104,7 @@ def basalt_camera(entry: Mapping[str, Any], resolution: Sequence[Any], source: s
     if kind not in _BASALT:
         raise CalibrationError(f"{source} has the camera type {kind!r}; {', '.join(_BASALT)} are supported")
     model, names = _BASALT[kind]
-    width, height = told_size(*resolution, None, source)
-    intrinsics = (float(values[name]) for name in ("fx", "fy", "cx", "cy"))
-    return Camera(width, height, *intrinsics, tuple(float(values[name]) for name in names), model)
+    wide, high = resolution
+    width, height = told_size(wide, high, None, source)
+    fx, fy, cx, cy = (float(values[name]) for name in ("fx", "fy", "cx", "cy"))
+    return Camera(width, height, fx, fy, cx, cy, tuple(float(values[name]) for name in names), model)

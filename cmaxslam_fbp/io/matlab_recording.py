@@ -5,6 +5,8 @@ Files of MATLAB 5 to 7.2, which hold at most 2 GB a variable: columns are read w
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +26,9 @@ from cmaxslam_fbp.io.recording import Recording
 
 _SIGNATURE = b"MATLAB 5.0 MAT-file"
 _EVENTS_PER_CHUNK = 500_000
+_COMPRESSED, _MATRIX = 15, 14
+_KINDS = {*range(1, 8), 9, 12, 13, 14, 15, 16, 17, 18}  # of elements
+_DEEPEST = 8
 
 Columns = dict[str, npt.NDArray[Any]]
 
@@ -47,6 +52,7 @@ class MatlabRecording(Recording):
         super().__init__(path, options)
         from scipy.io import whosmat
 
+        _require_sound(path)
         self._variables = {str(name): (tuple(shape), str(kind)) for name, shape, kind in whosmat(path)}
         self._holder = self._find_columns()
 
@@ -124,3 +130,37 @@ class MatlabRecording(Recording):
             t, x, y, p = (column[first : first + _EVENTS_PER_CHUNK] for column in columns.values())
             events = events_from_arrays(t, x, y, p, time_unit=unit, source=source, first=first)
             yield Piece(events, f"the events {first} to {first + len(t) - 1} of {source}", note)
+
+
+def _require_sound(path: Path) -> None:
+    """Refuse a file whose elements do not lie within each other: SciPy reads beyond the end of its memory there."""
+    data = path.read_bytes()
+    order = "<" if data[126:128] == b"IM" else ">"
+    place = 128
+    while place + 8 <= len(data):
+        kind, size = struct.unpack_from(f"{order}II", data, place)
+        body = data[place + 8 : place + 8 + size]
+        if len(body) != size:
+            break  # a cut file: what comes before it can be read
+        if kind == _COMPRESSED:
+            unpacked = zlib.decompressobj().decompress(body, largest_plausible_size(size))
+            _require_nested(unpacked, order, path, 0)
+        else:
+            _require_nested(data[place : place + 8 + size], order, path, 0)
+        place += 8 + size
+
+
+def _require_nested(data: bytes, order: str, path: Path, depth: int) -> None:
+    place = 0
+    while place < len(data):
+        if place + 8 > len(data) or depth > _DEEPEST:
+            raise RecordingError(f"{path} cannot be read: an element of it is cut; it may be cut or damaged")
+        kind, size = struct.unpack_from(f"{order}II", data, place)
+        is_small = kind >> 16
+        kind, size = (kind & 0xFFFF, kind >> 16) if is_small else (kind, size)
+        end = place + 8 if is_small else place + 8 + size
+        if kind not in _KINDS or end > len(data) or (is_small and size > 4):
+            raise RecordingError(f"{path} cannot be read: an element of it is damaged; it may be cut or damaged")
+        if kind == _MATRIX:
+            _require_nested(data[place + 8 : end], order, path, depth + 1)
+        place = end if is_small else place + 8 + size + (-size) % 8

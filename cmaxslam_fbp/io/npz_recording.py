@@ -77,7 +77,7 @@ def _small_arrays(source: EventSource) -> dict[str, npt.NDArray[Any] | int | str
         arrays["groundtruth_t_ns"] = poses.t_ns
         arrays["groundtruth_xyzw"] = poses.quaternions_xyzw
         if poses.positions_m is not None:
-            arrays["groundtruth_positions_m"] = poses.positions_m
+            arrays["groundtruth_positions_m"] = np.ascontiguousarray(poses.positions_m)  # the reader wants rows
     if imu is not None:
         arrays["imu_t_ns"] = imu.t_ns
         arrays["imu_angular_velocity_rad_s"] = imu.angular_velocity_rad_s
@@ -123,7 +123,7 @@ class NpzRecording(Recording):
             rows = []
             for name in sorted(self._members):
                 with archive.open(f"{name}.npy") as member:
-                    shape, dtype = _read_header(member)
+                    shape, dtype = read_header(member)
                     rows.append((name, str(dtype), shape[0] if shape else 1))
         return rows
 
@@ -137,7 +137,7 @@ class NpzRecording(Recording):
     def _load_array(self, archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
         with one_line_errors(f"{self.path}/{name}", "it is no array that NumPy wrote"):
             member = io.BytesIO(read_member(archive, f"{name}.npy"))
-            shape, dtype = _read_header(member)
+            shape, dtype = read_header(member)
             if math.prod(shape) * dtype.itemsize != len(member.getbuffer()) - member.tell():
                 raise ValueError(f"it claims the shape {shape}, but has another length")
             member.seek(0)
@@ -154,7 +154,7 @@ class NpzRecording(Recording):
             members = {
                 name: stack.enter_context(archive.open(f"{name}.npy")) for name in (self._time_name, "x", "y", "p")
             }
-            headers = {name: _read_header(member) for name, member in members.items()}
+            headers = {name: read_header(member) for name, member in members.items()}
             count = require_columns(headers, str(self.path))
             named = self._load("time_unit")
             unit = "ns" if self._time_name == "t_ns" else str(named["time_unit"]) if named else None
@@ -200,7 +200,8 @@ class NpzRecording(Recording):
         return None if found is None else ImuSamples(*found.values())
 
 
-def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
+def read_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
+    """Return shape and type of an array in NumPy's format; the file then stands at its first value."""
     version = np.lib.format.read_magic(member)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(member)

@@ -19,8 +19,9 @@ def open_recording(path: str | os.PathLike[str], **options: Any) -> Recording:
     """Open a recording of any of the known formats, recognised by its content or its ending.
 
     Options are those of `config.RecordingConfig`: `events_topic`, `poses_topic` and `imu_topic` for a bag with several
-    candidates; `calibration` (a file) comes before the recording's own, `calibration_scale` is for one of another
-    resolution; `sensor_size` (width, height) is for recordings that do not tell it.
+    candidates, `events_dataset` for an HDF5 file with several; `calibration` (a file) comes before the recording's own,
+    `calibration_scale` is for one of another resolution; `sensor_size` (width, height) is for recordings that do not
+    tell it.
     """
     path = Path(path)
     settings = load_config(flags={f"recording.{name}": value for name, value in options.items()}).recording

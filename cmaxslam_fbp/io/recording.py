@@ -19,6 +19,7 @@ from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.bad_input import one_line_errors
 from cmaxslam_fbp.io.calibration import fit_to_sensor, read_calibration, read_sensor_size
 from cmaxslam_fbp.io.digest import digest
+from cmaxslam_fbp.io.trajectory_files import read_trajectory
 from cmaxslam_fbp.io.writing import Sink, write_recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
@@ -67,6 +68,8 @@ class Recording(ABC):
         What writes this format, by the ending of the path ("" for a folder); nothing where it is only read.
     folder_files : tuple of str
         Names of all files in a folder that this format writes: only these are ever replaced.
+    needs : tuple of str
+        Modules without which it cannot be read; the extra `formats` installs them.
     size_advice : str
         What to do where the sensor's size is not known.
     damage_advice : str
@@ -78,6 +81,7 @@ class Recording(ABC):
     folder_file: ClassVar[str] = ""
     sinks: ClassVar[Mapping[str, Sink]] = {}
     folder_files: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[tuple[str, ...]] = ()
     size_advice: ClassVar[str] = "give it with --sensor-size WIDTHxHEIGHT"
     damage_advice: ClassVar[str] = "it may be cut or damaged"
 
@@ -207,8 +211,12 @@ class Recording(ABC):
 
     @cached_property
     def ground_truth(self) -> RotationTrajectory | None:
-        """The reference orientation, camera to world; None where there is none, or none that can be right."""
-        return self._reference(self._poses)
+        """The reference orientation, camera to world: that of the given file first, else the recording's own.
+
+        None where there is none, or none of the recording's own that can be right.
+        """
+        file = self.options.reference
+        return self._reference(self._poses) if file is None else read_trajectory(file)
 
     @cached_property
     def imu(self) -> ImuSamples | None:

@@ -26,7 +26,7 @@ def run_folder(path: Path, *, overwrite: bool = False, files: Collection[str]) -
     Where nothing was written into a new folder, it is removed at the end.
     """
     is_new = not path.exists()
-    _make(path)
+    make_folder(path)
     try:
         with _held(path):
             yield create_run_folder(path, overwrite=overwrite, files=files)
@@ -45,7 +45,7 @@ def create_run_folder(path: Path, *, overwrite: bool = False, files: Collection[
     overwrite : remove the files of an earlier time from it
     files : names that belong there; a folder with others is not touched
     """
-    _make(path)
+    make_folder(path)
     try:
         there = sorted(item.name for item in path.iterdir() if item.name != LOCK)
         left = [name for name in there if name.startswith(".") and name.endswith(".part")]  # of a run that was killed
@@ -75,7 +75,8 @@ def default_run_folder(recording: Path) -> Path:
     return Path("runs") / f"{recording.stem}-{datetime.now():%Y%m%d-%H%M%S}"
 
 
-def _make(path: Path) -> None:
+def make_folder(path: Path) -> None:
+    """Make a folder where there is none."""
     try:
         if path.exists() and not path.is_dir():
             raise OutputError(f"{path} is a file; choose another folder with --out")

@@ -14,16 +14,21 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.packets import LONGEST_SILENCE_NS
+from cmaxslam_fbp.trajectory.position_spline import PositionSpline
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Time without a gap: `R_wc` from the first event `start_ns` to the last one `end_ns`, on the recording's clock."""
+    """Time without a gap: `R_wc` from the first event `start_ns` to the last one `end_ns`, on the recording's clock.
+
+    `positions` are the camera's, where they are estimated.
+    """
 
     spline: RotationSpline
     start_ns: int
     end_ns: int
+    positions: PositionSpline | None = None
 
 
 class RunClock:
@@ -77,7 +82,9 @@ class RunClock:
         removed_ns = np.array([0, *(removed for _, _, removed in gaps)], np.int64)
         return times + removed_ns[np.searchsorted([end for _, end, _ in gaps], times, side="right")]
 
-    def stretches(self, spline: RotationSpline, start_ns: int, end_ns: int) -> tuple[Stretch, ...]:
+    def stretches(
+        self, spline: RotationSpline, start_ns: int, end_ns: int, positions: PositionSpline | None = None
+    ) -> tuple[Stretch, ...]:
         """Cut a trajectory on this clock, of events from `start_ns` to `end_ns`, at the gaps."""
         found, removed_ns = [], 0
         for gap_ns, next_ns, next_removed_ns in [*self._gaps, (end_ns, end_ns + 1, 0)]:
@@ -86,7 +93,8 @@ class RunClock:
             segments = max(-(-(last_ns - spline.start_ns) // spline.step_ns) - first, 1)
             part = spline.part(first, segments + spline.order - 1)
             moved = replace(part, start_ns=part.start_ns + removed_ns)
-            found.append(Stretch(moved, start_ns + removed_ns, last_ns + removed_ns))
+            path = None if positions is None else replace(positions, start_ns=positions.start_ns + removed_ns)
+            found.append(Stretch(moved, start_ns + removed_ns, last_ns + removed_ns, path))
             if next_ns > end_ns or next_ns >= spline.end_ns:
                 break
             start_ns, removed_ns = next_ns, next_removed_ns

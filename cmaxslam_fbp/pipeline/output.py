@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cmaxslam_fbp import __version__
-from cmaxslam_fbp.arrays import Picture
+from cmaxslam_fbp.arrays import FloatArray, Picture
 from cmaxslam_fbp.config import Config, dump_config
 from cmaxslam_fbp.errors import CmaxSlamError
 from cmaxslam_fbp.evaluation import event_area
@@ -28,6 +28,7 @@ from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.io.trajectory_files import format_seconds, trajectory_lines
 from cmaxslam_fbp.pipeline.result import SlamResult
 from cmaxslam_fbp.pipeline.velocities import MEASURED, STATUSES
+from cmaxslam_fbp.report.distance_picture import draw_distances
 from cmaxslam_fbp.report.map_picture import draw_map, encode_png
 from cmaxslam_fbp.report.packet_pictures import AFTER, BEFORE, draw_packet
 from cmaxslam_fbp.report.page import REPORT, report_page
@@ -94,12 +95,16 @@ Output = Callable[[Run], str | bytes | None]
 class TextTable:
     """A text file with one line per time: `lines` returns the times and lines of a result from a time on, or all."""
 
-    header: str
+    header: str | Callable[[SlamResult], str]
     lines: Callable[[SlamResult, int | None], tuple[list[int], list[str]]]
 
     def __call__(self, run: Run) -> str:
         """Return the whole file."""
-        return "\n".join([self.header, *self.lines(run.result, None)[1], ""])
+        return "\n".join([self.first_line(run.result), *self.lines(run.result, None)[1], ""])
+
+    def first_line(self, result: SlamResult) -> str:
+        """Return the header."""
+        return self.header if isinstance(self.header, str) else self.header(result)
 
 
 def write_outputs(run: Run, names: Iterable[str]) -> list[str]:
@@ -129,6 +134,15 @@ def _png(picture: Picture | None) -> bytes | None:
     return None if picture is None else encode_png(picture)
 
 
+def trajectory_header(result: SlamResult) -> str:
+    """Return the comment above a trajectory: its columns, and the unit of positions where there are any."""
+    columns = "# t tx ty tz qx qy qz qw (world from camera"
+    if result.hand_held is None:
+        return columns + ")"
+    unit = "metres" if result.scene_distance_m else "mean scene distances"
+    return f"{columns}; positions in {unit} from their mean)"
+
+
 def _trajectory(result: SlamResult, since_ns: int | None) -> tuple[list[int], list[str]]:
     trajectory = result.trajectory(since_ns)
     return trajectory.t_ns.tolist(), trajectory_lines(trajectory)
@@ -138,6 +152,28 @@ def _panorama(run: Run) -> bytes:
     buffer = io.BytesIO()
     np.save(buffer, run.result.panorama, allow_pickle=False)
     return buffer.getvalue()
+
+
+def _distances(run: Run) -> FloatArray | None:
+    """Return the distances of the scene from the map's centre, in the unit of positions; NaN where nothing is seen."""
+    found = run.result.hand_held
+    if found is None:
+        return None
+    return np.where(found.seen, (run.result.scene_distance_m or 1.0) / found.inverse, np.nan)
+
+
+def _distance_array(run: Run) -> bytes | None:
+    distances = _distances(run)
+    if distances is None:
+        return None
+    buffer = io.BytesIO()
+    np.save(buffer, distances.astype(np.float32), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _distance_picture(run: Run) -> bytes | None:
+    distances = _distances(run)
+    return None if distances is None else encode_png(draw_distances(distances))
 
 
 def _report_data(run: Run) -> str | None:
@@ -185,6 +221,8 @@ def _run_figures(run: Run) -> str | None:
             "windows_lost": result.lost_windows,
             "evaluations_per_window": float(np.mean([w.evaluations for w in result.windows] or [0])),
             "refinement_turns_deg": result.refinements,
+            "parallax_deg": result.hand_held.parallax_deg if result.hand_held else None,
+            "scene_distance_m": result.scene_distance_m,
             "event_area": event_area(result.panorama),
             "hot_pixels": {
                 "count": len(result.hot_pixels.pixels),
@@ -253,7 +291,7 @@ def _deviations(result: SlamResult, since_ns: int | None) -> tuple[list[int], li
 
 # The files that grow with a run.
 TABLES = {
-    "trajectory.txt": TextTable("# t tx ty tz qx qy qz qw (world from camera)", _trajectory),
+    "trajectory.txt": TextTable(trajectory_header, _trajectory),
     "trajectory_deviation.csv": TextTable(_DEVIATION_COLUMNS, _deviations),
     "angular_velocity.csv": TextTable(_VELOCITY_COLUMNS, _velocities),
     "windows.csv": TextTable(_WINDOW_COLUMNS, _windows),
@@ -265,6 +303,8 @@ OUTPUTS: dict[str, Output] = {
     **TABLES,
     "panorama.npy": _panorama,
     "panorama.png": lambda run: _png(draw_map(run.result.panorama)),
+    "distance.npy": _distance_array,
+    "distance.png": _distance_picture,
     RUN: _run_figures,
     "metrics.json": lambda run: _json(run.result.evaluation.to_dict() if run.result.evaluation else None),
     BEFORE: lambda run: _png(run.packet[0]),

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.backend.hand_refinement import HandHeld
 from cmaxslam_fbp.backend.tracking import Tracking, WindowReport
 from cmaxslam_fbp.evaluation import Evaluation
 from cmaxslam_fbp.events.hot_pixels import HotPixels
@@ -62,6 +63,10 @@ class SlamResult:
         The part of the image's motion that no rotation explains; None where no packet tells.
     evaluation : Evaluation or None
         Errors, where the recording has reference poses.
+    hand_held : HandHeld or None
+        Translation and scene distances, where they were asked for.
+    scene_distance_m : float or None
+        The unit of positions: the mean distance of the scene, where it is known.
     """
 
     stretches: tuple[Stretch, ...]
@@ -76,6 +81,8 @@ class SlamResult:
     warnings: list[str] = field(default_factory=list)
     unexplained_motion: float | None = None
     evaluation: Evaluation | None = None
+    hand_held: HandHeld | None = None
+    scene_distance_m: float | None = None
 
     @property
     def start_ns(self) -> int:
@@ -123,7 +130,7 @@ class SlamResult:
         There are none inside a gap.
         """
         step_ns = round(NS_PER_S / SAMPLE_RATE_HZ)
-        times, quaternions = [], []
+        times, quaternions, positions = [], [], []
         for stretch in self.stretches:
             if since_ns is not None and stretch.end_ns < since_ns:
                 continue
@@ -134,7 +141,10 @@ class SlamResult:
                 t_ns = np.array([first_ns, last_ns], np.int64)
             times.append(t_ns)
             quaternions.append(stretch.spline.quaternions_at(t_ns))
-        return RotationTrajectory(np.concatenate(times), np.concatenate(quaternions))
+            if stretch.positions is not None:
+                positions.append((self.scene_distance_m or 1.0) * stretch.positions.positions_at(t_ns))
+        path = np.concatenate(positions) if positions else None
+        return RotationTrajectory(np.concatenate(times), np.concatenate(quaternions), path)
 
     def angular_velocities_at(self, t_ns: npt.NDArray[np.int64]) -> FloatArray:
         """Return the body-frame angular velocities (N, 3) in rad/s; NaN inside gaps and beyond the ends."""

@@ -95,7 +95,7 @@ class GrowingFile:
             if self._kept_bytes:
                 _copy(self._path, self._kept_bytes, file)
             else:
-                file.write(f"{self._table.header}\n".encode())
+                file.write(f"{self._table.first_line(result)}\n".encode())
             file.writelines(f"{line}\n".encode() for line in lines[:count])
             if count:
                 self._kept_bytes, self._since_ns = file.tell(), times[count]

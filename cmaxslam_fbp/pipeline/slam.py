@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.backend.backend import Backend
+from cmaxslam_fbp.backend.hand_refinement import HandHeld, HandRefinement
 from cmaxslam_fbp.backend.tracking import BY_CHANCE, Tracking, WindowReport
 from cmaxslam_fbp.backend.window import Window, cut_into_windows
 from cmaxslam_fbp.choices import MODELS
@@ -28,6 +29,8 @@ from cmaxslam_fbp.pipeline.trust import mark_windows, unexplained_motion
 
 _MANY_BY_CHANCE = 0.5  # part of the windows that are still despite their events that is worth a warning
 _MANY_HOT_PIXELS, _MANY_HOT_EVENTS = 0.002, 0.1  # parts of the sensor, and of the events, that are worth a warning
+_LEAST_PARALLAX_DEG = 0.4  # a camera that only turns seems to have a third of that
+_FEWEST_PASSAGES = 2000  # of which translation and distances can be told at all
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,8 @@ class Slam:
         start_s, duration_s : float, optional
             Range in seconds from the first event.
         refine : bool
-            After the first pass, adjust all windows against the whole map, until they do not move any more.
+            After the first pass, adjust all windows against the whole map, until they do not move any more. With
+            `backend.translation` everything is adjusted at once, with or without this.
         on_step : callable, optional
             Called with a `Step` after each window.
         """
@@ -118,7 +122,8 @@ class Slam:
         interrupted = False
         try:
             run.first_pass()
-            if refine:
+            moves = self.config.backend.translation != "none" and run.refine_hand_held()
+            if refine and not moves:
                 run.refine()
         except KeyboardInterrupt:
             if not run.has_result:
@@ -147,6 +152,8 @@ class _Run:
         self._start_ns = self._end_ns = 0  # on the clock of the run
         self._began = time.perf_counter()
         self._refining_since: float | None = None
+        self._hand_held: HandHeld | None = None
+        self._hand_held_problem: str | None = None
 
     def first_pass(self) -> None:
         """Follow the camera through the recording, frontend and backend side by side."""
@@ -171,6 +178,40 @@ class _Run:
         self._refining_since = time.perf_counter()
         for stage, window in self._backend.refine(self._windows_again):
             self._tell(stage, window)
+
+    def refine_hand_held(self) -> bool:
+        """Adjust rotation, translation and distances to all events at once; tell whether the camera has moved at all.
+
+        Where it has not, a rotation alone is more precise, and stays.
+        """
+        self._refining_since = time.perf_counter()
+        state, backend = self._backend.state, self._config.backend
+        parts, window = [Events.empty()], None
+        for window in self._windows_again():
+            if state.tracking(window).is_in_map:
+                parts.append(window.leaving)
+        passages = Events.concatenate(parts)
+        if window is None or len(passages) < _FEWEST_PASSAGES:
+            self._hand_held_problem = "too few events were tracked for --hand-held: the result is a rotation alone"
+            return False
+        passages = passages.between(state.require_spline().start_ns, state.require_spline().end_ns)
+        model = backend.translation
+        refinement = HandRefinement(
+            self._recording.require_camera(), passages, state.require_spline(), "scene" if model == "none" else model
+        )
+        for stage in refinement.run():
+            self._tell(stage, window)
+        found = refinement.result()
+        if found.parallax_deg < _LEAST_PARALLAX_DEG:
+            self._hand_held_problem = (
+                f"a parallax of about {found.parallax_deg:.2f} deg is too small to tell: the result is a rotation alone"
+            )
+            return False
+        state.map = state.map.emptied()
+        state.map.image += refinement.panorama(found, backend.panorama_size)
+        state.spline, self._hand_held = found.rotations, found
+        self._tell("last map", window)
+        return True
 
     def _windows_again(self) -> Iterator[Window]:
         """Start a new pass over the windows."""
@@ -224,7 +265,9 @@ class _Run:
         if state.spline is None or feed is None:
             raise RecordingError(f"{self._recording.path} has no events to process")
         now = time.perf_counter()
-        stretches = self._clock.stretches(state.spline, self._start_ns, min(self._end_ns, state.spline.end_ns))
+        end_ns = min(self._end_ns, state.spline.end_ns)
+        path = None if self._hand_held is None else self._hand_held.positions
+        stretches = self._clock.stretches(state.spline, self._start_ns, end_ns, path)
         velocities, residuals = feed.velocities.rows(), list(feed.residuals)
         windows = mark_windows(list(state.reports.values()), residuals)
         if len(stretches) > 1:
@@ -244,6 +287,8 @@ class _Run:
                 0.0 if self._refining_since is None else now - self._refining_since,
             ),
             refinements=list(self._backend.refinement.turns_deg),
+            hand_held=self._hand_held,
+            scene_distance_m=self._config.backend.scene_distance_m,
             hot_pixels=self._filter.hot_pixels,
             unexplained_motion=unexplained_motion(residuals),
         )
@@ -256,6 +301,8 @@ class _Run:
 
     def _warnings(self, result: SlamResult) -> list[str]:
         lines = [*self._stream.defects.describe(), *self._reference_faults]
+        if self._hand_held_problem is not None:
+            lines.append(self._hand_held_problem)
         hot, pixels = result.hot_pixels, self._recording.sensor_size.width * self._recording.sensor_size.height
         if len(hot.pixels) > _MANY_HOT_PIXELS * pixels or hot.events > _MANY_HOT_EVENTS * result.events:
             lines.append(

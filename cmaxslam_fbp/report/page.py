@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.report.decimation import even_indices
+from cmaxslam_fbp.report.hand_held_section import hand_held_section
 from cmaxslam_fbp.report.map_picture import draw_map, encode_png
 from cmaxslam_fbp.report.map_view import used_part
 from cmaxslam_fbp.report.page_charts import lost_ranges_s, make_charts
@@ -56,14 +57,14 @@ def report_page(files: RunFiles) -> str:
                 f"<li>{escape(str(line))}</li>" for line in [*files.run.get("warnings", []), *files.faults]
             ),
             "tiles": _tiles(files),
-            "packet": _packet(files),
+            "packet": hand_held_section(files) + _packet(files),
             "errors": _errors(files),
             "run": html_table(list(run_rows(files))),
             "command": escape(repeat_command(files)),
             "panorama": picture,
             "style": read_resource("style.css"),
             "script": "\n".join(read_resource(name) for name in _SCRIPTS),
-            "data": _as_script_json(_page_data(files)),
+            "data": as_script_json(_page_data(files)),
         },
     )
 
@@ -153,6 +154,6 @@ def _packet(files: RunFiles) -> str:
     )
 
 
-def _as_script_json(values: dict[str, Any]) -> str:
+def as_script_json(values: Any) -> str:
     """Return JSON that cannot end the script element it stands in."""
     return json.dumps(values, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

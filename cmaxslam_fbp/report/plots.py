@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 COLORS = ("#2563eb", "#d9500b", "#0b8a6a", "#9333ea", "#b45309", "#be185d", "#0e7490", "#4d7c0f")
 _WIDTH_IN, _PANEL_IN, _DPI = 9.0, 2.1, 150
+_LOG_RANGE = 30.0
 _INK, _MUTED, _GRID = "#17212b", "#5a6772", "#e2e7ec"
 
 
@@ -76,6 +78,44 @@ def plot_bars(groups: Mapping[str, Mapping[str, float | None]]) -> bytes:
         tidy(axis)
         axis.grid(visible=False, axis="y")
     return as_png(figure)
+
+
+def plot_boxes(groups: Mapping[str, Mapping[str, Sequence[float]]]) -> bytes:
+    """Return a PNG with one plot per group: horizontal boxes over named values, with a dot for each value.
+
+    A group whose values span more than a factor of thirty has a logarithmic axis.
+    """
+    count = max((len(boxes) for boxes in groups.values()), default=1)
+    figure = new_figure(len(groups), panel_in=0.7 + 0.42 * count)
+    axes = figure.subplots(len(groups), 1, squeeze=False)[:, 0]
+    for axis, (label, boxes) in zip(axes, groups.items(), strict=True):
+        places = range(len(boxes))
+        for place, values in zip(places, boxes.values(), strict=True):
+            axis.plot(values, [place] * len(values), "o", color=COLORS[place % len(COLORS)], alpha=0.55, markersize=4)
+            if values:
+                _draw_box(axis, place, np.asarray(values))
+        axis.set_yticks(places, [_as_text(name) for name in boxes])
+        axis.invert_yaxis()
+        known = [value for values in boxes.values() for value in values]
+        if min(known) > 0 and max(known) > _LOG_RANGE * min(known):
+            axis.set_xscale("log")
+        else:
+            axis.set_xlim(left=0)
+        axis.set_title(label, loc="left", fontsize=10, fontweight="bold")
+        tidy(axis)
+        axis.grid(visible=False, axis="y")
+    return as_png(figure)
+
+
+def _draw_box(axis: Axes, place: float, values: npt.NDArray[np.float64]) -> None:
+    """Draw quartiles and median as a box, and whiskers to the outermost values within 1.5 times its length."""
+    low, middle, high = np.percentile(values, (25, 50, 75))
+    reach = 1.5 * (high - low)
+    near = values[(values >= low - reach) & (values <= high + reach)]
+    axis.barh(place, high - low, 0.5, left=low, fill=False, edgecolor=_MUTED)
+    for start, end in ((near.min(), low), (high, near.max())):
+        axis.plot([start, end], [place, place], color=_MUTED, linewidth=1.0)
+    axis.plot([middle, middle], [place - 0.25, place + 0.25], color=_INK, linewidth=1.8)
 
 
 def _as_text(name: str) -> str:

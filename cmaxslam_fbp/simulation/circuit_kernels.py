@@ -114,7 +114,7 @@ def cross_filtered(levels, times_us, start_us, first, pixels, circuit, threshold
                     rises, falls = change_end >= high, change_end <= -low
                     if not (rises or falls or next_noise <= end):
                         break
-                    polarity = 1 if rises else 0 if falls else -1
+                    polarity = np.int64(1 if rises else 0 if falls else -1)
                     due = end
                     if polarity >= 0:
                         change = y + rate * (t - start) - base + leak * t

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
-from cmaxslam_fbp.simulation.scene_map import log_levels, quantise_levels
+from cmaxslam_fbp.simulation.scene_map import NO_EXTENTS, log_levels, quantise_levels
 
 # Rows: right, down and forward of each face, in world axes. The order is that of `cube_face`.
 FACES: FloatArray = np.array(
@@ -47,6 +47,11 @@ class CubeMap:
     def size(self) -> int:
         """Texels per side."""
         return int(self.texels.shape[1])
+
+    @property
+    def extents(self) -> SingleArray:
+        """None: the direction chooses the face."""
+        return NO_EXTENTS
 
     def face_matrices(
         self, rotations: FloatArray, positions: FloatArray | None = None

@@ -133,6 +133,13 @@ class SampledMotion:
         Strength of the smoothing; at least 1.
     start_at_identity : bool
         Turn the world so that the motion begins with the identity: the camera first looks at the panorama's centre.
+
+    Attributes
+    ----------
+    turn : (3, 3)
+        From the trajectory's world to that of the motion.
+    knots : (K,)
+        Of the spline, in seconds.
     """
 
     def __init__(
@@ -156,13 +163,13 @@ class SampledMotion:
         inner = t_s[_DEGREE - 1 : -(_DEGREE - 1) : samples_per_knot]
         ends = np.ones(_DEGREE + 1)
         # Knots at sample times: every basis function sees samples even where the recording has gaps.
-        knots = np.concatenate([t_s[0] * ends, inner, t_s[-1] * ends])
-        self._spline = make_lsq_spline(t_s, quaternions * signs[:, None], knots, k=_DEGREE)
+        self.knots = np.concatenate([t_s[0] * ends, inner, t_s[-1] * ends])
+        self._spline = make_lsq_spline(t_s, quaternions * signs[:, None], self.knots, k=_DEGREE)
         self._rate = self._spline.derivative()
         self._duration_s = float(t_s[-1])
-        self._turn = np.eye(3)
+        self.turn = np.eye(3)
         if start_at_identity:
-            self._turn = self.rotations([0.0])[0].T
+            self.turn = self.rotations([0.0])[0].T
 
     @property
     def duration_s(self) -> float:
@@ -171,7 +178,7 @@ class SampledMotion:
 
     def rotations(self, t_s: npt.ArrayLike) -> FloatArray:
         """Return `R_wc` (M, 3, 3) at times (M,)."""
-        return self._turn @ Rotation.from_quat(self._spline(np.asarray(t_s, np.float64))).as_matrix()
+        return self.turn @ Rotation.from_quat(self._spline(np.asarray(t_s, np.float64))).as_matrix()
 
     def angular_velocities(self, t_s: npt.ArrayLike) -> FloatArray:
         """Return the body rates (M, 3) in rad/s at times (M,): `omega = 2 vec(q* q') / |q|^2`."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
-from cmaxslam_fbp.simulation.scene_map import log_levels, quantise_levels
+from cmaxslam_fbp.simulation.scene_map import NO_EXTENTS, log_levels, quantise_levels
 
 # Takes every bearing to the direction z, which is that of the first face: a plane has no other.
 _AHEAD = np.array([0, 0, 0, 0, 0, 0, 0, 0, 1], np.float32)
@@ -29,6 +29,11 @@ class PlaneMap:
     def size(self) -> int:
         """Texels per side."""
         return int(self.texels.shape[1])
+
+    @property
+    def extents(self) -> SingleArray:
+        """None: the direction chooses the face."""
+        return NO_EXTENTS
 
     def face_matrices(
         self, rotations: FloatArray, positions: FloatArray | None = None

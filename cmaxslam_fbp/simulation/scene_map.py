@@ -15,6 +15,9 @@ DARKEST = 0.01
 _QUANTUM = np.float32(2.0**-12)
 
 
+NO_EXTENTS: SingleArray = np.empty((0, 5), np.float32)
+
+
 class SceneMap(Protocol):
     """Log intensity on one or more faces, seen through a matrix per face and rendering.
 
@@ -34,6 +37,11 @@ class SceneMap(Protocol):
     @property
     def size(self) -> int:
         """Texels per side."""
+        ...
+
+    @property
+    def extents(self) -> SingleArray:
+        """Of rectangles in a room (faces, 5), see `sample_room`; none (0, 5) where the faces are those of a cube."""
         ...
 
     def face_matrices(

@@ -131,6 +131,7 @@ class EventSensor:
         faces, middle = scene.face_matrices(rotations, positions)
         around = (
             scene.texels.reshape(-1), scene.size, np.float32(scene.focal), self._calm, self._bearings, faces, middle,
+            scene.extents,
         )  # fmt: skip
         dark = np.float32(self._bright + np.log(DARKEST))
         light = self._lighting.covers(times_s), dark, self._lighting.flickers(times_s), self._lit

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from cmaxslam_fbp.compiling import compiled
+from cmaxslam_fbp.simulation.room_kernels import sample_room
 
 LONG_AGO_US = -(10**15)
 
@@ -250,11 +251,14 @@ def fill_levels(scene, front, light, first, count, scratch, levels):
 
     `scene`, `front` and `light` are the first arguments of `sample_scene`, `cover_scene` and `light_scene`.
     """
-    texels, size, focal, calm, bearings, face_matrices, middle = scene
+    texels, size, focal, calm, bearings, face_matrices, middle, extents = scene
     address, right, below = scratch
-    sample_scene(
-        texels, size, focal, calm, bearings, first, count, face_matrices, middle, address, right, below, levels
-    )
+    if len(extents) > 0:
+        sample_room(texels, size, bearings, first, count, face_matrices, extents, levels)
+    else:
+        sample_scene(
+            texels, size, focal, calm, bearings, first, count, face_matrices, middle, address, right, below, levels
+        )
     front_texels, front_opacity, front_size, front_focal, front_matrices, front_cosine = front
     if len(front_texels) > 0:
         cover_scene(

@@ -13,6 +13,7 @@ from cmaxslam_fbp.geometry.camera import Camera, davis240c
 from cmaxslam_fbp.simulation.foreground import ForegroundSettings
 from cmaxslam_fbp.simulation.imu import ImuNoise
 from cmaxslam_fbp.simulation.lighting import CoverSettings, FlickerSettings
+from cmaxslam_fbp.simulation.room import SHAPES
 from cmaxslam_fbp.simulation.sensor_settings import SensorSettings
 from cmaxslam_fbp.trajectory.rotation_trajectory import RotationTrajectory
 
@@ -118,3 +119,34 @@ class PlanarSettings(RecordingSettings):
                 f"a motion of {self.extent_m} m comes too close to a plane at {self.depth_m} m; "
                 "give an extent no larger than the depth"
             )
+
+
+@dataclass(frozen=True)
+class RoomSettings(SimulationSettings):
+    """A camera that a hand turns and moves inside a room, whose walls show a panorama.
+
+    Attributes
+    ----------
+    trajectory : RotationTrajectory, optional
+        Its positions are followed too.
+    room : str
+        `box`, `wall` (its other walls are far away) or `clutter` (a box with boards at several distances in it).
+    scene_distance_m : float
+        From where the camera starts to the front wall.
+    lever_m : float
+        Of the hand-held motion: the camera turns about a wrist so far behind it, which itself moves by a quarter of
+        that; see `HandTranslation`.
+    """
+
+    room: str = "box"
+    scene_distance_m: float = 1.0
+    lever_m: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.scene_distance_m < np.inf:
+            raise SimulationError(f"a scene distance of {self.scene_distance_m} m is impossible; give a positive one")
+        if not 0 <= self.lever_m < np.inf:
+            raise SimulationError(f"a lever of {self.lever_m} m is impossible; give 0 or more")
+        if self.room not in SHAPES:
+            raise SimulationError(f"there is no room '{self.room}'; choose one of {', '.join(SHAPES)}")

@@ -12,12 +12,11 @@ from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.simulation.cube_map import CubeMap, find_calm_texels, make_cube_map
 from cmaxslam_fbp.simulation.motions import HandheldMotion, Motion, SampledMotion, TurnedMotion
 from cmaxslam_fbp.simulation.recording import HANDHELD_DURATION_S, TEXELS_PER_PIXEL, SimulatedRecording
-from cmaxslam_fbp.simulation.scenes import SCENES, check_panorama, load_panorama
+from cmaxslam_fbp.simulation.scenes import draw_scene
 from cmaxslam_fbp.simulation.schedule import pixels_per_radian
 from cmaxslam_fbp.simulation.sensor import EventSensor
 from cmaxslam_fbp.simulation.settings import SimulationSettings
 
-_MAX_SCENE_WIDTH = 4096
 _MAX_CUBE_FOCAL = 900.0
 
 
@@ -59,14 +58,9 @@ class Simulation(SimulatedRecording):
     @cached_property
     def panorama(self) -> npt.NDArray[np.float32]:
         """The scene: an equirectangular image of linear intensity."""
-        scene = self.settings.scene
-        if isinstance(scene, np.ndarray):
-            return check_panorama(scene)
-        if str(scene) not in SCENES:
-            return load_panorama(scene)
-        wanted = 2 * np.pi * TEXELS_PER_PIXEL * max(self.camera.fx, self.camera.fy)
-        width = int(np.clip(64 * np.ceil(wanted / 64), 512, _MAX_SCENE_WIDTH))
-        return SCENES[str(scene)](width, self.settings.seed)
+        return draw_scene(
+            self.settings.scene, TEXELS_PER_PIXEL * max(self.camera.fx, self.camera.fy), self.settings.seed
+        )
 
     @property
     def texture(self) -> npt.NDArray[np.float32]:

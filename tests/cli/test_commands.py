@@ -92,8 +92,8 @@ def test_the_peak_rate_is_that_of_the_busiest_ten_milliseconds(run, tmp_path, ma
 def test_warnings_about_mended_events_go_to_stderr(run, tmp_path):
     np.savez(tmp_path / "a.npz", t_ns=[1, 3, 2], x=[1, 2, 9], y=[1, 1, 1], p=[0, 1, 1], width=5, height=5)
     done = run("info", tmp_path / "a.npz", "--json")
-    expected = {"reordered": 1, "outside_sensor": 1, "alone_at_start": 0, "notes": []}
-    assert json.loads(done.stdout)["defects"] == expected
+    defects = json.loads(done.stdout)["defects"]
+    assert (defects["reordered"], defects["outside_sensor"]) == (1, 1)
     assert "warning: 1 events came out of order" in done.stderr
     assert "warning: 1 events lay outside the sensor" in done.stderr
 

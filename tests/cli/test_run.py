@@ -45,7 +45,9 @@ def test_the_figures_are_those_of_the_files(run, folder, simulated_bag):
     again = json.loads(run("evaluate", folder / "trajectory.txt", simulated_bag, "--json").stdout)
     assert again["absolute_best_fit_rms_deg"] == pytest.approx(metrics["absolute_best_fit_rms_deg"], abs=1e-6)
     assert metrics["absolute_best_fit_rms_deg"] < 0.2
-    assert figures["events"] == sum(len(events) for events in open_recording(simulated_bag).chunks())
+    count = sum(len(events) for events in open_recording(simulated_bag).chunks())
+    assert figures["events"] + figures["hot_pixels"]["events"] == count
+    assert figures["hot_pixels"]["count"] == 5  # as many as the simulated sensor has
     assert figures["real_time_factor"] == pytest.approx(figures["duration_s"] / figures["wall_s"])
     assert len(figures["input_sha256"]) == 64
     assert 50 < figures["peak_memory_mb"] < 1000

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from cmaxslam_fbp.choices import KERNELS, MODELS, RECONSTRUCTIONS, SCORES, SOLVERS
-from cmaxslam_fbp.events import SensorSize
+from cmaxslam_fbp.events import Events, SensorSize
+from cmaxslam_fbp.io import open_recording
 from cmaxslam_fbp.io.writing import write_recording
 from cmaxslam_fbp.simulation import Simulation, SimulationSettings
 
@@ -114,3 +115,14 @@ def test_filters_of_the_stream_come_before_the_packets(run, bag, tmp_path):
     counts = [len(read(tmp_path / name / "velocity.csv")) for name in ("all", "third")]
     assert counts[1] == pytest.approx(counts[0] / 3, abs=1)
     assert counts[1] >= 2
+
+
+def test_events_beyond_the_field_of_a_fisheye_are_counted(run, bag, tmp_path):
+    lens = "cam0: {intrinsics: [80, 80, 120, 90], distortion_model: equidistant, resolution: [240, 180]}"
+    (tmp_path / "fisheye.yaml").write_text(lens)
+    done = run("velocity", bag, "--calib", tmp_path / "fisheye.yaml", "--duration", "0.1", "--quiet")
+    events = Events.concatenate(open_recording(bag).chunks(0.0, 0.1))
+    radius_px = np.hypot(events.x - 120.0, events.y - 90.0)
+    beyond = int((radius_px >= 80 * np.radians(80)).sum())
+    assert beyond > 0
+    assert f"{beyond:,} events lay beyond the field of the calibrated lens" in done.stderr

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmaxslam_fbp.config import EventsConfig
-from cmaxslam_fbp.events import Events, SensorSize
+from cmaxslam_fbp.events import Defects, Events, SensorSize
 from cmaxslam_fbp.events.filters import EventFilter, subsample
 
 SIZE = SensorSize(24, 18)
@@ -42,3 +42,14 @@ def test_the_configuration_drops_hot_pixels_before_every_nth_event_is_taken():
     np.testing.assert_array_equal(kept.t_ns, events[events.x != 9].t_ns[::4])
     assert events_filter.hot_pixels.pixels == [(9, 7, 320)]
     assert events_filter.hot_pixels.events == 320
+
+
+def test_events_on_pixels_that_the_lens_does_not_see_are_dropped_and_counted(make_events):
+    events, seen, defects = make_events(1000), np.ones((180, 240), bool), Defects()
+    seen[:, 200:] = False
+    events_filter = EventFilter(EventsConfig(), SensorSize(240, 180), seen)
+    kept = Events.concatenate(events_filter.run([events[:400], events[400:]], defects))
+    np.testing.assert_array_equal(kept.t_ns, events[events.x < 200].t_ns)
+    assert defects.beyond_lens == 1000 - len(kept) > 0
+    (line,) = defects.describe()
+    assert "lay beyond the field of the calibrated lens and were dropped" in line

@@ -4,13 +4,13 @@ import shutil
 
 import pytest
 
-from cmaxslam_fbp.experiments.rows import Row
-from cmaxslam_fbp.experiments.runner import run_rows
 from cmaxslam_fbp.experiments.sequences import as_sequence, find_in_ecd, open_sequence, sequence_rows
 from cmaxslam_fbp.experiments.settings import StudyError, StudySettings
 from cmaxslam_fbp.experiments.simulated_sequences import simulation_row
 from cmaxslam_fbp.experiments.studies import reproduce
 from cmaxslam_fbp.io import open_recording
+from cmaxslam_fbp.rows.row import Row
+from cmaxslam_fbp.rows.running import run_rows
 
 NAMES = ("boxes_rotation", "shapes_rotation")
 

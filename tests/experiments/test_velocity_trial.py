@@ -7,9 +7,10 @@ import pytest
 
 from cmaxslam_fbp.experiments.methods import OUR_METHOD, SURROGATE_METHODS, VELOCITY_METHODS, frontend_config
 from cmaxslam_fbp.experiments.packet_sets import blocks_of, packet_row, read_packets
-from cmaxslam_fbp.experiments.runner import run_rows
 from cmaxslam_fbp.experiments.velocity_tables import cell
 from cmaxslam_fbp.experiments.velocity_trial import OurEstimator, PacketOptimiser, velocity_row
+from cmaxslam_fbp.rows.pools import PoolSettings, open_pool
+from cmaxslam_fbp.rows.running import run_rows
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +85,15 @@ def test_abnormal_packets_take_away_the_time_and_many_the_error(abnormal, has_ti
     assert figures.error == (2.0 if has_error else None)
 
 
-def test_two_processes_give_the_same_errors_as_one(quick_bench, boxes, tmp_path):
+def test_two_workers_give_the_same_errors_as_one(quick_bench, boxes, tmp_path):
+    pytest.importorskip("distributed")
     sequence, values, _ = boxes
     rows = [velocity_row(sequence, values, SURROGATE_METHODS[name], "Var", "rotation") for name in ("STE", "FBP")]
     (tmp_path / "sequences").mkdir()
     shutil.copy(quick_bench.settings.out / values["path"], tmp_path / values["path"])
     alone = run_rows(rows, quick_bench.settings.out)
-    together = run_rows(rows, tmp_path, jobs=2)
+    with open_pool(PoolSettings(jobs=2)) as pool:
+        together = run_rows(rows, tmp_path, pool=pool)
     assert [result["jobs"] for result in together] == [2, 2]
     for one, other in zip(alone, together, strict=True):
         assert one["rms_per_axis"] == other["rms_per_axis"]

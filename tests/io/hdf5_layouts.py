@@ -27,7 +27,7 @@ def microseconds(events):
 
 def columns(group, events, t_us, **compression):
     for name, column in (("x", events.x), ("y", events.y), ("t", t_us), ("p", events.p)):
-        group.create_dataset(name, data=column, chunks=(4096,), **compression)
+        group.create_dataset(name, data=column, chunks=(min(4096, len(events)),), **compression)
 
 
 def matrix(rotation, position=(0, 0, 0)):

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from cmaxslam_fbp.errors import CalibrationError, RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
+from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io import open_recording
 from cmaxslam_fbp.io.ros_messages import parse_cdr, parse_ros1, serialize_ros1
 
@@ -221,6 +222,32 @@ def test_an_uncalibrated_bag_says_what_to_do(tmp_path, write_bag, make_events, e
     assert recording.camera is None
     with pytest.raises(CalibrationError, match="has no calibration: give one with --calib"):
         recording.require_camera()
+
+
+def test_the_synthetic_layout_of_ecrot_has_everything_on_one_camera(
+    tmp_path, write_bag, make_events, event_message, camera_info_message, pose_message
+):
+    info = {**camera_info_message(distortion=()), "distortion_model": ""}
+    topics = {
+        "/cam0/events": ("dvs_msgs/msg/EventArray", [event_message(make_events(30))]),
+        "/cam0/camera_info": ("sensor_msgs/msg/CameraInfo", [info]),
+        "/cam0/pose": ("geometry_msgs/msg/PoseStamped", [pose_message(t, (0, 0, 0, 1)) for t in (1, 2, 3)]),
+    }
+    recording = open_recording(write_bag(tmp_path / "a.bag", topics))
+    assert recording.camera == Camera(240, 180, 199.092, 198.829, 132.192, 110.713)
+    assert len(recording.ground_truth) == 3
+    assert len(Events.concatenate(recording.chunks())) == 30
+
+
+def test_the_other_layout_of_ecrot_needs_a_calibration_and_says_so(
+    tmp_path, write_bag, make_events, event_message, run
+):
+    message = event_message(make_events(30, width=128, height=128), width=128, height=128)
+    path = write_bag(tmp_path / "a.bag", {"/dvs/events": ("dvs_msgs/msg/EventArray", [message])})
+    assert "a.bag has no calibration: give one with --calib" in run("run", path, code=1).stderr
+    (tmp_path / "calib.txt").write_text("91.4 91.4 64 64")
+    recording = open_recording(path, calibration=tmp_path / "calib.txt")
+    assert recording.require_camera() == Camera(128, 128, 91.4, 91.4, 64, 64)
 
 
 def test_several_event_topics_are_listed_and_one_is_chosen(

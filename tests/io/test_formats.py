@@ -79,7 +79,7 @@ def test_the_command_line_converts_a_format_from_outside(tmp_path, recording):
 
 @pytest.mark.usefixtures("toy_format")
 def test_the_help_names_all_formats(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.setenv("COLUMNS", "1000")
     words = CliRunner().invoke(app, ["convert", "--help"]).output
     assert readable_formats() in words
     assert writable_endings() in words

@@ -265,7 +265,7 @@ def test_a_small_file_that_claims_to_be_huge_is_refused(hdf5_file):
             file.create_dataset(f"events/{name}", (10**12,), np.uint16, chunks=(1000,))
         file["ms_to_idx"] = [0]
 
-    with pytest.raises(RecordingError, match=r"claims 2,000,000,000,000 bytes in 0; the file is damaged or made"):
+    with pytest.raises(RecordingError, match=r"claims 8,000,000,000,000 bytes in 0; the file is damaged or made"):
         events_of(open_recording(hdf5_file(fill), sensor_size=(9, 9)))
 
 

@@ -5,6 +5,11 @@ seen at `x = w/2 + f atan2(X, Z)`, `y = h/2 + f asin(Y / |P|)` with `f = w / 2 p
 A flat scene (size, size) has the same figures, about as large as the panorama's when seen from a distance of one unit.
 """
 
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
 from cmaxslam_fbp.simulation.scenes.boxes import draw_boxes, draw_flat_boxes
 from cmaxslam_fbp.simulation.scenes.images import check_panorama, fit_plane_image, load_panorama, load_plane_image
 from cmaxslam_fbp.simulation.scenes.poster import draw_flat_poster, draw_poster
@@ -19,6 +24,19 @@ FLAT_SCENES = {
     "stars": draw_flat_stars,
 }
 
+_MAX_WIDTH = 4096
+
+
+def draw_scene(scene: str | Path | npt.NDArray[np.floating], focal: float, seed: int) -> npt.NDArray[np.float32]:
+    """Return the panorama of a name (drawn with `focal` pixels per radian), of an image file, or of an array."""
+    if isinstance(scene, np.ndarray):
+        return check_panorama(scene)
+    if str(scene) not in SCENES:
+        return load_panorama(scene)
+    width = int(np.clip(64 * np.ceil(2 * np.pi * focal / 64), 512, _MAX_WIDTH))
+    return SCENES[str(scene)](width, seed)
+
+
 __all__ = [
     "FLAT_SCENES",
     "SCENES",
@@ -29,6 +47,7 @@ __all__ = [
     "draw_flat_shapes",
     "draw_flat_stars",
     "draw_poster",
+    "draw_scene",
     "draw_shapes",
     "draw_stars",
     "fit_plane_image",

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from cmaxslam_fbp.experiments.sources import PACKAGE, source_digest
+from cmaxslam_fbp.rows.sources import PACKAGE, source_digest
 
 STUDY = "experiments/slam.py"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from cmaxslam_fbp import __version__
-from cmaxslam_fbp.experiments.sources import source_digest
 from cmaxslam_fbp.io.atomic_files import write_file
+from cmaxslam_fbp.rows.sources import source_digest
 
 Values = dict[str, Any]  # what JSON can hold
 Work = Callable[[Mapping[str, Any], Path], Values]
@@ -42,7 +42,7 @@ class Row:
     name: str
     work: Work
     settings: Mapping[str, Any] = field(default_factory=dict)
-    places: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def key(self) -> str:

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from cmaxslam_fbp.experiments import rows
-from cmaxslam_fbp.experiments.rows import Row
-from cmaxslam_fbp.experiments.runner import run_rows
+from cmaxslam_fbp.rows import row as rows
+from cmaxslam_fbp.rows.row import Row
+from cmaxslam_fbp.rows.running import run_rows
 
 CALLS = []
 

@@ -1,0 +1,1 @@
+"""Many recordings, each with several configurations: on this machine or on a cluster."""

@@ -1,0 +1,154 @@
+"""Workers of Dask distributed: the only module that imports it."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import dask
+
+from cmaxslam_fbp.errors import ConfigError, OutputError
+from cmaxslam_fbp.rows.row import Row, Values
+from cmaxslam_fbp.rows.running import OnStart, Outcomes
+
+# One retry for a row whose worker is lost; a row is never made to wait at a worker, where it would share its fate.
+# What Dask does beside (samples of all stacks, figures of the system, copies of results) would take time from the rows.
+dask.config.set(
+    {
+        "distributed.scheduler.allowed-failures": 1,
+        "distributed.scheduler.active-memory-manager.start": False,
+        "distributed.worker.profile.enabled": False,
+        "distributed.worker.memory.monitor-interval": "500ms",
+        "distributed.admin.system-monitor.interval": "5s",
+        "distributed.admin.tick.interval": "500ms",
+        "logging": {"distributed": "critical"},
+    }
+)
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of Dask's own dependencies
+    from distributed import Client, Future, KilledWorker, LocalCluster
+    from distributed.system import MEMORY_LIMIT
+
+_LOOK_EVERY_S = 1.0  # for workers that have come or gone
+_ANY_PORT = "localhost:0"  # of Dask's own page: the usual one may be taken
+_PATIENCE_S = 30.0  # for a scheduler, and for its first worker
+
+
+class DaskPool:
+    """Rows on the workers of a client: as many at a time as these have threads."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def outcomes(self, waiting: deque[Row], out: Path, on_start: OnStart) -> Outcomes:
+        """Yield rows with their results, or with the errors that ended them, as they are finished."""
+        place = str(out.resolve())
+        running: dict[Future, Row] = {}
+        done: SimpleQueue[Future] = SimpleQueue()
+        try:
+            while waiting or running:
+                slots = self._slots()
+                while waiting and len(running) < slots:
+                    row = waiting.popleft()
+                    future = self._client.submit(compute, row, row.key, place, slots, key=_name(row), pure=False)
+                    running[future] = row
+                    future.add_done_callback(done.put)
+                    on_start(row)
+                with suppress(Empty):
+                    future = done.get(timeout=_LOOK_EVERY_S)
+                    row = running.pop(future)
+                    yield row, _outcome(row, future)
+        finally:
+            if running:
+                with suppress(Exception):  # the scheduler may have gone
+                    self._client.cancel(list(running), force=True)
+
+    def _slots(self) -> int:
+        """Return how many rows the workers can compute at a time now."""
+        try:
+            return int(sum(self._client.nthreads().values()))
+        except (OSError, RuntimeError) as error:
+            raise OutputError(f"the Dask scheduler is gone ({error}); the same command goes on from here") from None
+
+
+def compute(row: Row, key: str, out: str, jobs: int) -> Values:
+    """Compute a row on a worker; its sources must be those that its key was made of."""
+    if row.key != key:
+        raise ConfigError("a worker has other sources of cmaxslam-fbp than this program; install the same on all")
+    return row.compute(Path(out), jobs)
+
+
+def _name(row: Row) -> str:
+    """Return a key of Dask: the same row may come again in the life of a cluster."""
+    return f"{row.name} {row.key}"
+
+
+def _outcome(row: Row, future: Future) -> Values | Exception:
+    try:
+        return future.result()
+    except KilledWorker:
+        return OutputError(
+            f"{row.name}: its worker was lost twice; too little memory (--memory), or a crash of the process?"
+        )
+    except Exception as error:
+        return error
+
+
+@contextmanager
+def local(jobs: int, memory: str | None) -> Iterator[DaskPool]:
+    """Start workers on this machine: processes of their own, one row at a time in each."""
+    try:
+        limit = dask.utils.parse_bytes(memory) if memory else MEMORY_LIMIT // jobs
+    except ValueError:
+        raise ConfigError(f"--memory {memory} is no amount of memory; give one as 4GB") from None
+    cluster = LocalCluster(
+        n_workers=jobs,
+        threads_per_worker=1,
+        processes=True,
+        memory_limit=limit,
+        dashboard_address=_ANY_PORT,
+        silence_logs=logging.CRITICAL,
+        preload=["cmaxslam_fbp.rows.worker_setup"],
+    )
+    with cluster, Client(cluster) as client:
+        yield DaskPool(client)
+
+
+@contextmanager
+def slurm(options: dict[str, Any], jobs: int) -> Iterator[DaskPool]:
+    """Ask SLURM for jobs with workers in them; rows start when the first of them does."""
+    from dask_jobqueue import SLURMCluster
+
+    try:
+        cluster = SLURMCluster(**{"scheduler_options": {"dashboard_address": _ANY_PORT}, **options})
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"SLURM's options do not fit: {error}") from None
+    with cluster, Client(cluster) as client:
+        try:
+            cluster.scale(jobs=jobs)
+        except RuntimeError as error:
+            raise ConfigError(f"SLURM takes no jobs: {error}") from None
+        yield DaskPool(client)
+
+
+@contextmanager
+def connected(address: str) -> Iterator[DaskPool]:
+    """Connect to a scheduler, by its address or its file; its workers are its own affair."""
+    place = {"scheduler_file": address} if Path(address).is_file() else {"address": address}
+    try:
+        client = Client(**place, timeout=_PATIENCE_S)
+    except (OSError, ValueError, KeyError) as error:
+        raise ConfigError(f"no Dask scheduler at {address}: {error}; give tcp://HOST:PORT or its file") from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_PATIENCE_S)
+        except TimeoutError:
+            raise ConfigError(f"the Dask scheduler at {address} has no workers; start some first") from None
+        yield DaskPool(client)

@@ -1,0 +1,113 @@
+"""Workers of a real cluster: what they compute is what this process computes, and what they lose is done again."""
+
+import os
+import stat
+import sys
+from collections import deque
+
+import pytest
+
+from cmaxslam_fbp.errors import ConfigError, OutputError
+from cmaxslam_fbp.rows.pools import PoolSettings, open_pool
+from cmaxslam_fbp.rows.row import Row
+from cmaxslam_fbp.rows.running import outcomes, run_rows
+
+pytest.importorskip("distributed")
+
+WORK = '''
+import os, signal
+
+def double(settings, out):
+    return {"double": 2 * settings["number"]}
+
+def die(settings, out):
+    """End the worker, so many times."""
+    mark = out / settings["name"]
+    count = int(mark.read_text()) if mark.exists() else 0
+    mark.write_text(str(count + 1))
+    if count < settings["times"]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"survived": count}
+
+def fail(settings, out):
+    raise ValueError("no such thing")
+
+def where(settings, out):
+    return {"variable": os.environ.get("SLURM_FAKE"), "process": os.getpid()}
+'''
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    """A module that workers can import: they have this process's path."""
+    (tmp_path / "work_of_rows.py").write_text(WORK)
+    monkeypatch.syspath_prepend(tmp_path)
+    import work_of_rows
+
+    yield work_of_rows
+    del sys.modules["work_of_rows"]
+
+
+def test_a_lost_row_is_done_again_and_one_that_kills_twice_fails_alone(work, tmp_path):
+    numbers = [Row(f"number {k}", work.double, {"number": k}) for k in range(6)]
+    once = Row("once", work.die, {"name": "once", "times": 1})
+    always = Row("always", work.die, {"name": "always", "times": 9})
+    wrong = Row("wrong", work.fail)
+    out = tmp_path / "out"
+    out.mkdir()
+    started = []
+    with open_pool(PoolSettings(jobs=2)) as pool:
+        found = {}
+        # Apart: a row that waits at a worker, its own being lost, shares the fate of the row that is computed there.
+        for rows in ([*numbers[:3], once], [always, wrong, *numbers[3:]]):
+            for row, outcome in outcomes(deque(rows), out, pool, lambda row: started.append(row.name)):
+                found[row.name] = outcome
+        with pytest.raises(ValueError, match="no such thing"):
+            run_rows([*numbers, wrong], out, pool=pool)
+    assert [found[row.name]["double"] for row in numbers] == [0, 2, 4, 6, 8, 10]
+    assert found["once"]["survived"] == 1
+    assert isinstance(found["always"], OutputError)
+    assert "always: its worker was lost twice" in str(found["always"])
+    assert (out / "always").read_text() == "2"
+    assert str(found["wrong"]) == "no such thing"
+    assert sorted(started) == sorted(found)
+    assert [values["double"] for values in run_rows(numbers, out)] == [0, 2, 4, 6, 8, 10]
+
+
+FAKE_SBATCH = """#!/bin/sh
+here=$(dirname "$0")
+cp "$1" "$here/job.sh"
+SLURM_FAKE=yes setsid sh "$here/job.sh" >"$here/job.log" 2>&1 &
+echo "Submitted batch job $!"
+"""
+FAKE_SCANCEL = """#!/bin/sh
+kill -TERM -- -"$1" 2>/dev/null || kill -TERM "$1"
+"""
+
+
+def test_slurm_s_jobs_compute_rows(work, tmp_path, monkeypatch):
+    """Where there is no SLURM: `sbatch` runs the script that Dask has written for it."""
+    pytest.importorskip("dask_jobqueue")
+    for name, text in (("sbatch", FAKE_SBATCH), ("scancel", FAKE_SCANCEL)):
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(text)
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "options.yaml").write_text("memory: 1GB\njobs: 1\ninterface: lo\n")
+    with open_pool(PoolSettings(slurm=tmp_path / "options.yaml")) as pool:
+        (values,) = run_rows([Row("where", work.where)], tmp_path, pool=pool)
+    assert values["variable"] == "yes"
+    assert values["process"] != os.getpid()
+
+
+def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch):
+    monkeypatch.setattr("cmaxslam_fbp.rows.dask_pool._PATIENCE_S", 0.3)
+    for address in ("tcp://127.0.0.1:9", "nonsense"):
+        with (
+            pytest.raises(ConfigError, match=f"no Dask scheduler at {address}"),
+            open_pool(PoolSettings(scheduler=address)),
+        ):
+            pass

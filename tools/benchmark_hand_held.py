@@ -1,0 +1,123 @@
+"""Hand-held recordings in rooms: errors of a rotation alone, online, and with translation and scene distances.
+
+Recordings: the motion of a TUM file with its positions, or random hands about a wrist; a realistic sensor. A pure
+rotation of the same seed shows what the model costs where there is no parallax.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cmaxslam_fbp.config import load_config
+from cmaxslam_fbp.evaluation.cmax_slam_metric import event_area
+from cmaxslam_fbp.io import open_recording
+from cmaxslam_fbp.io.trajectory_files import read_trajectory
+from cmaxslam_fbp.io.writing import write_recording
+from cmaxslam_fbp.pipeline import Slam
+from cmaxslam_fbp.pipeline.warm_up import warm_up
+from cmaxslam_fbp.simulation import SENSORS, RoomSettings, RoomSimulation, Simulation, SimulationSettings
+
+
+def make_recording(path: Path, simulation: Simulation | RoomSimulation) -> Path:
+    """Simulate a recording, unless the file is there already."""
+    if not path.exists():
+        write_recording(simulation, simulation.chunks(), path)
+    return path
+
+
+def recordings(options: argparse.Namespace) -> list[Path]:
+    """Return the recordings, made where they are missing."""
+    made, sensor = [], SENSORS[options.sensor]
+    common: dict[str, Any] = {"sensor": sensor, "duration_s": options.duration, "seed": options.seed}
+    if options.trajectory is not None:
+        common["trajectory"] = read_trajectory(options.trajectory)
+    source = "hand" if options.trajectory is None else "real"
+    tail = f"{options.duration:g}s_{options.sensor}_seed{options.seed}.bag"
+    for scene in options.scenes:
+        for distance_m in options.distances:
+            settings = RoomSettings(scene=scene, scene_distance_m=distance_m, room=options.room, **common)
+            name = f"{scene}_{options.room}_{distance_m:g}m_{source}_{tail}"
+            made.append(make_recording(options.folder / name, RoomSimulation(settings)))
+        if options.rotation:
+            name = f"{scene}_rotation_{source}_{tail}"
+            made.append(make_recording(options.folder / name, Simulation(SimulationSettings(scene=scene, **common))))
+    return made
+
+
+def measure(path: Path, translation: str) -> dict[str, Any]:
+    """Run a recording, with one model of the translation."""
+    config = load_config((), [f"backend.translation={translation}"])
+    recording = open_recording(path)
+    warm_up(config, recording.require_camera())
+    began = time.process_time()
+    result = Slam(config).run(recording)
+    errors = result.evaluation
+    assert errors is not None
+    return {
+        "recording": path.stem,
+        "translation": translation,
+        "best_fit_deg": errors.absolute_best_fit_rms_deg,
+        "first_pose_deg": errors.absolute_first_pose_rms_deg,
+        "relative_1s_deg_s": errors.relative_rms_deg_s["1"],
+        "position_cm": None if errors.position_rms_m is None else 100 * errors.position_rms_m,
+        "path_cm": None if errors.position_path_rms_m is None else 100 * errors.position_path_rms_m,
+        "event_area": event_area(result.panorama),
+        "refinement_s": result.timing.refinement_s,
+        "cpu_s": time.process_time() - began,
+    }
+
+
+def bincount_ns() -> float:
+    """Return the time of one np.bincount per event: the machine's calibration."""
+    bins = np.random.default_rng(0).integers(0, 1 << 19, 2_000_000)
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        np.bincount(bins, minlength=1 << 19)
+        times.append(time.perf_counter() - began)
+    return min(times) / len(bins) * 1e9
+
+
+def main() -> None:
+    """Parse the command line, measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=Path("benchmark_hand_held"), help="where recordings are kept")
+    parser.add_argument("--trajectory", type=Path, help="TUM file with positions; a random hand without it")
+    parser.add_argument("--scenes", nargs="+", default=["shapes", "poster"])
+    parser.add_argument("--distances", nargs="+", type=float, default=[0.5, 1.0], metavar="M")
+    parser.add_argument("--room", default="box", choices=["box", "wall", "clutter"])
+    parser.add_argument("--sensor", default="davis", choices=sorted(SENSORS))
+    parser.add_argument("--duration", type=float, default=30.0, metavar="SECONDS")
+    parser.add_argument("--seed", type=int, default=71)
+    parser.add_argument("--models", nargs="+", default=["none", "scene"], choices=["none", "sphere", "scene"])
+    parser.add_argument("--rotation", action="store_true", help="also a camera that only turns")
+    parser.add_argument("--json", type=Path, help="write the rows there")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    rows = []
+    print("| recording | model | best fit [deg] | first pose | 1 s [deg/s] | position [cm] | area | seconds |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for path in recordings(options):
+        for model in options.models:
+            row = measure(path, model)
+            rows.append(row)
+            place = "-" if row["position_cm"] is None else f"{row['position_cm']:.2f} of {row['path_cm']:.2f}"
+            print(
+                f"| {row['recording']} | {model} | {row['best_fit_deg']:.3f} | {row['first_pose_deg']:.3f} | "
+                f"{row['relative_1s_deg_s']:.3f} | {place} | {100 * row['event_area']:.3f} % | "
+                f"{row['refinement_s']:.0f} |",
+                flush=True,
+            )
+    print(f"\nnp.bincount: {bincount_ns():.2f} ns per event")
+    if options.json is not None:
+        options.json.write_text(json.dumps(rows, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
