@@ -44,7 +44,9 @@ def test_a_run_is_made_of_a_format_a_kernel_a_score_and_an_output_from_outside(r
     flags = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
     run("run", table, "--out", tmp_path / "out", "--quiet", *flags)
     figures = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert figures["events"] == sum(len(events) for events in open_recording(table).chunks())
+    assert figures["events"] + figures["hot_pixels"]["events"] == sum(
+        len(events) for events in open_recording(table).chunks()
+    )
     assert figures["windows_lost"] == 0
     speeds = [float(line) for line in (tmp_path / "out" / "speeds.txt").read_text().splitlines()]
     assert len(speeds) > 50

@@ -57,7 +57,7 @@ METHODS: list[tuple[str, dict[str, Any], dict[str, float] | None]] = [
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedPackets:
     """A simulated recording in memory."""
 
     simulation: Simulation
@@ -68,10 +68,10 @@ class Simulated:
         return np.asarray(self.simulation.motion.angular_velocities((t_ns - self.simulation.start_ns) * 1e-9))
 
 
-def simulate(scene: str, duration_s: float, seed: int = 1, peak_speed_deg_s: float = 350.0) -> Simulated:
+def simulate(scene: str, duration_s: float, seed: int = 1, peak_speed_deg_s: float = 350.0) -> SimulatedPackets:
     settings = SimulationSettings(scene=scene, duration_s=duration_s, seed=seed, peak_speed_deg_s=peak_speed_deg_s)
     simulation = Simulation(settings)
-    return Simulated(simulation, Events.concatenate([chunk for chunk in simulation.chunks() if len(chunk)]))
+    return SimulatedPackets(simulation, Events.concatenate([chunk for chunk in simulation.chunks() if len(chunk)]))
 
 
 def best_of(repeats: int, work: Callable[[], Any]) -> float:
@@ -90,12 +90,12 @@ def calibrate() -> float:
     return best_of(2000, lambda: np.bincount(indices, minlength=30_000))
 
 
-def errors_deg_s(recording: Simulated, estimates: list[VelocityEstimate]) -> npt.NDArray[np.float64]:
+def errors_deg_s(recording: SimulatedPackets, estimates: list[VelocityEstimate]) -> npt.NDArray[np.float64]:
     true = recording.true_velocities(np.array([estimate.t_ns for estimate in estimates]))
     return np.degrees(np.array([estimate.velocity for estimate in estimates]) - true)
 
 
-def measure_accuracy(recording: Simulated, settings: dict[str, Any], limit: int) -> dict[str, float]:
+def measure_accuracy(recording: SimulatedPackets, settings: dict[str, Any], limit: int) -> dict[str, float]:
     """Return error, evaluations and time of a method; L-BFGS-B and trust-ncg start from zero, as in the paper."""
     merged: dict[str, Any] = {"packets": "count", "recovery": False, "events_per_packet": COUNT} | settings
     config = FrontendConfig(**merged)
@@ -110,7 +110,7 @@ def measure_accuracy(recording: Simulated, settings: dict[str, Any], limit: int)
     }
 
 
-def measure_speed(recording: Simulated, repeats: int, limit: int) -> dict[str, float]:
+def measure_speed(recording: SimulatedPackets, repeats: int, limit: int) -> dict[str, float]:
     """Return the time per packet of the default: the mean over the packets of each one's shortest run."""
     config = FrontendConfig(packets="count", events_per_packet=COUNT)
     estimator = VelocityEstimator(recording.simulation.camera, config)
@@ -129,7 +129,7 @@ def measure_speed(recording: Simulated, repeats: int, limit: int) -> dict[str, f
     }
 
 
-def measure_parts(recording: Simulated) -> dict[str, float]:
+def measure_parts(recording: SimulatedPackets) -> dict[str, float]:
     """Return the time in seconds of the parts of the work on one packet."""
     camera, config = recording.simulation.camera, FrontendConfig(packets="count", events_per_packet=COUNT)
     packet = list(VelocityEstimator(camera, config).packets([recording.events[: 12 * COUNT]]))[10]
@@ -151,7 +151,7 @@ def measure_parts(recording: Simulated) -> dict[str, float]:
     }
 
 
-def measure_real_time(recording: Simulated) -> dict[str, float]:
+def measure_real_time(recording: SimulatedPackets) -> dict[str, float]:
     """Return how long one velocity per 10 ms from 30,000 events takes, against the length of the recording."""
     config = FrontendConfig(packets="rate", interval_s=0.01, events_per_packet=30_000, max_packet_s=None)
     estimator = VelocityEstimator(recording.simulation.camera, config)

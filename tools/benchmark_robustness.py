@@ -43,7 +43,7 @@ IDEAL_DEG = {"shapes": 0.065, "boxes": 0.041, "poster": 0.049}
 
 
 @dataclass(frozen=True)
-class Row:
+class TargetRow:
     """One figure, its target in words, and whether it is met; None where only a look at the map can tell."""
 
     row: str
@@ -122,15 +122,15 @@ def best_fit_deg(result: SlamResult) -> float:
     return result.evaluation.absolute_best_fit_rms_deg
 
 
-def ideal(bench: Bench) -> Iterator[Row]:
+def ideal(bench: Bench) -> Iterator[TargetRow]:
     """Ideal pixels, hand-held up to 350 deg/s: no worse than the published figures."""
     for scene, bound in IDEAL_DEG.items():
         recording = bench.simulate(f"ideal_{scene}", SimulationSettings(scene, duration_s=bench.seconds(10)))
         error = best_fit_deg(bench.run(recording))
-        yield Row("ideal", scene, f"{error:.3f} deg", f"about {bound} deg", error <= 1.3 * bound)
+        yield TargetRow("ideal", scene, f"{error:.3f} deg", f"about {bound} deg", error <= 1.3 * bound)
 
 
-def lag(bench: Bench) -> Iterator[Row]:
+def lag(bench: Bench) -> Iterator[TargetRow]:
     """Realistic pixels along a real hand-held motion, its slower and its faster half."""
     if bench.data is None:
         raise CmaxSlamError("the real motion is needed; give --data DIR")
@@ -147,10 +147,10 @@ def lag(bench: Bench) -> Iterator[Row]:
             offset_ms = 1e3 * (errors.time_offset_s or 0.0)
             figure = f"{error:.3f} deg, {rate:.1f} deg/s over 10 ms, offset {offset_ms:+.2f} ms"
             met = error <= 0.08 and rate <= 3 if sensor == "davis" else None
-            yield Row("lag", f"{sensor}, from {start_s} s", figure, "0.08 deg, 3 deg/s", met)
+            yield TargetRow("lag", f"{sensor}, from {start_s} s", figure, "0.08 deg, 3 deg/s", met)
 
 
-def still(bench: Bench) -> Iterator[Row]:
+def still(bench: Bench) -> Iterator[TargetRow]:
     """A camera at rest with background noise."""
     for rate_hz in (0.0, 1.0, 2.0, 5.0, 10.0):
         sensor = replace(SENSORS["ideal"], noise_rate_hz=rate_hz)
@@ -158,10 +158,10 @@ def still(bench: Bench) -> Iterator[Row]:
         result = bench.run(bench.simulate(f"still_{rate_hz:g}", settings))
         assert result.evaluation is not None
         error = result.evaluation.absolute_first_pose_max_deg
-        yield Row("still", f"{rate_hz:g} Hz", f"{error:.2f} deg ({reported(result)})", "0.2 deg", error <= 0.2)
+        yield TargetRow("still", f"{rate_hz:g} Hz", f"{error:.2f} deg ({reported(result)})", "0.2 deg", error <= 0.2)
 
 
-def hot(bench: Bench) -> Iterator[Row]:
+def hot(bench: Bench) -> Iterator[TargetRow]:
     """Hot pixels, beside the same recording without."""
     clean: float | None = None
     for count, rate_hz in ((0, 0.0), (1, 1e3), (1, 20e3), (5, 5e3), (20, 1e3), (20, 100e3)):
@@ -170,10 +170,10 @@ def hot(bench: Bench) -> Iterator[Row]:
         error = best_fit_deg(bench.run(bench.simulate(f"hot_{count}_{rate_hz:g}", settings)))
         clean = error if clean is None else clean
         case = f"{count} of {rate_hz / 1e3:g} kHz"
-        yield Row("hot", case, f"{error:.3f} deg", f"{clean:.3f} + 0.1 deg", error <= clean + 0.1)
+        yield TargetRow("hot", case, f"{error:.3f} deg", f"{clean:.3f} + 0.1 deg", error <= clean + 0.1)
 
 
-def slow(bench: Bench) -> Iterator[Row]:
+def slow(bench: Bench) -> Iterator[TargetRow]:
     """Slow motion, with ideal and with realistic pixels; the maps are to be looked at."""
     for sensor in ("ideal", "davis"):
         for speed_deg_s in (0.5, 2.0, 5.0, 20.0):
@@ -182,19 +182,19 @@ def slow(bench: Bench) -> Iterator[Row]:
             )
             name = f"slow_{sensor}_{speed_deg_s:g}"
             error = best_fit_deg(bench.run(bench.simulate(name, settings), name))
-            yield Row("slow", f"{sensor}, {speed_deg_s:g} deg/s", f"{error:.3f} deg", "0.1 deg", error <= 0.1)
+            yield TargetRow("slow", f"{sensor}, {speed_deg_s:g} deg/s", f"{error:.3f} deg", "0.1 deg", error <= 0.1)
 
 
-def stars(bench: Bench) -> Iterator[Row]:
+def stars(bench: Bench) -> Iterator[TargetRow]:
     """Stars that drift by four pixels per second."""
     settings = SimulationSettings(
         "stars", duration_s=bench.seconds(20), sensor=SENSORS["davis"], peak_speed_deg_s=1.2, extent_deg=10.0
     )
     error = best_fit_deg(bench.run(bench.simulate("stars", settings), "stars"))
-    yield Row("stars", "davis, 1.2 deg/s", f"{error:.3f} deg", "0.1 deg", error <= 0.1)
+    yield TargetRow("stars", "davis, 1.2 deg/s", f"{error:.3f} deg", "0.1 deg", error <= 0.1)
 
 
-def disk(bench: Bench) -> Iterator[Row]:
+def disk(bench: Bench) -> Iterator[TargetRow]:
     """A real DAVIS that rolls over a disk of spokes, against its own gyroscope."""
     recording = bench.real("real/IMU_rotDisk.aedat", 243.0)
     result = bench.run(recording, "disk")
@@ -209,9 +209,9 @@ def disk(bench: Bench) -> Iterator[Row]:
     residual = np.degrees(min(residuals, key=lambda r: float(np.abs(r).sum())))
     angle = float(rms(residual))
     rate = float(rms((residual[50:] - residual[:-50]) / 0.05))
-    yield Row("disk", "roll against gyroscope", f"{angle:.4f} deg", "0.025 deg", angle <= 0.025)
-    yield Row("disk", "roll rate over 50 ms", f"{rate:.2f} deg/s", "0.4 deg/s", rate <= 0.4)
-    yield Row("disk", "map", str(bench.folder / "disk_map.png"), "single spokes", None)
+    yield TargetRow("disk", "roll against gyroscope", f"{angle:.4f} deg", "0.025 deg", angle <= 0.025)
+    yield TargetRow("disk", "roll rate over 50 ms", f"{rate:.2f} deg/s", "0.4 deg/s", rate <= 0.4)
+    yield TargetRow("disk", "map", str(bench.folder / "disk_map.png"), "single spokes", None)
 
 
 def integrate(t_ns: IntArray, rates: FloatArray) -> FloatArray:
@@ -224,17 +224,17 @@ def _without_trend(seconds: FloatArray, values: FloatArray) -> FloatArray:
     return values - np.polyval(np.polyfit(seconds, values, 1), seconds)
 
 
-def pan_tilt(bench: Bench) -> Iterator[Row]:
+def pan_tilt(bench: Bench) -> Iterator[TargetRow]:
     """A real DAVIS on a pan-tilt unit that tilts at 8.1 deg/s."""
     result = bench.run(bench.real("real/evbench_seq_0001_e.mat", 200.0), "pan_tilt")
     trajectory = result.trajectory()
     inner = trajectory.between(result.start_ns + 2 * 10**8, result.end_ns - 10**8)
     turn = inner.rotations[0].inv() * inner.rotations[-1]
     rate = np.degrees(turn.magnitude()) / ((inner.end_ns - inner.start_ns) * 1e-9)
-    yield Row("pan-tilt", "rate", f"{rate:.2f} deg/s", "8.1 deg/s within 5 %", abs(rate / 8.1 - 1) <= 0.05)
+    yield TargetRow("pan-tilt", "rate", f"{rate:.2f} deg/s", "8.1 deg/s within 5 %", abs(rate / 8.1 - 1) <= 0.05)
 
 
-def adverse(bench: Bench) -> Iterator[Row]:
+def adverse(bench: Bench) -> Iterator[TargetRow]:
     """Flicker, rain and a passing hand: no wrong orientation that is not reported."""
     plain = SimulationSettings("shapes", duration_s=bench.seconds(8), sensor=SENSORS["davis"], peak_speed_deg_s=100.0)
     rain_hz = 1e6 / (240 * 180)
@@ -252,10 +252,10 @@ def adverse(bench: Bench) -> Iterator[Row]:
         worst = result.evaluation.absolute_best_fit_max_deg
         met = worst <= 1.0 or is_reported(result)
         figure = f"{best_fit_deg(result):.3f} deg, at most {worst:.2f} ({reported(result)})"
-        yield Row("adverse", case, figure, "below 1 deg, or reported", met)
+        yield TargetRow("adverse", case, figure, "below 1 deg, or reported", met)
 
 
-def cover(bench: Bench) -> Iterator[Row]:
+def cover(bench: Bench) -> Iterator[TargetRow]:
     """A lens that is covered for a second, and a camera that is then 40 degrees elsewhere inside its map."""
     start_s = 9.0
     settings = SimulationSettings("shapes", duration_s=start_s + 4, peak_speed_deg_s=150.0, extent_deg=60.0)
@@ -274,10 +274,10 @@ def cover(bench: Bench) -> Iterator[Row]:
         alignment = align_best_fit(true_rotations[before], rotations[before])[0]
         error = float(rms(absolute_errors_deg(true_rotations[after], rotations[after], alignment)))
         figure = f"{error:.2f} deg from 0.3 s on ({reported(result)})"
-        yield Row("cover", f"{sensor}, {turn_deg:+.0f} deg", figure, "0.3 deg", error <= 0.3)
+        yield TargetRow("cover", f"{sensor}, {turn_deg:+.0f} deg", figure, "0.3 deg", error <= 0.3)
 
 
-ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
+ROWS: dict[str, Callable[[Bench], Iterator[TargetRow]]] = {
     "ideal": ideal,
     "lag": lag,
     "still": still,
@@ -315,7 +315,7 @@ def main() -> None:
     options = parser.parse_args()
     bench = Bench(options)
     print(f"{'row':<9} {'case':<28} {'met':<4} {'target':<25} figure")
-    rows: list[Row] = []
+    rows: list[TargetRow] = []
     for name in options.only:
         began = time.process_time()
         try:
@@ -323,7 +323,7 @@ def main() -> None:
                 rows.append(row)
                 print(describe(row), flush=True)
         except CmaxSlamError as error:
-            rows.append(Row(name, "", str(error), "", False))
+            rows.append(TargetRow(name, "", str(error), "", False))
             print(describe(rows[-1]), flush=True)
         print(f"{name:<9} {time.process_time() - began:.0f} s of CPU time", flush=True)
     print(f"calibration: one np.bincount pass takes {calibrate():.3f} ns per event")
@@ -331,7 +331,7 @@ def main() -> None:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
 
 
-def describe(row: Row) -> str:
+def describe(row: TargetRow) -> str:
     """Return a row as a line."""
     met = {True: "yes", False: "NO", None: "-"}[row.met]
     return f"{row.row:<9} {row.case:<28} {met:<4} {row.target:<25} {row.figure}"

@@ -36,7 +36,7 @@ _HOT, _FEWEST = 3, 20  # a hot pixel has so many times the passages of each neig
 
 
 @dataclass(frozen=True)
-class Stage:
+class HandStage:
     """From coarse to fine: width of the map, its blur, the degree of the distances, iterations."""
 
     width: int
@@ -45,7 +45,12 @@ class Stage:
     iterations: int
 
 
-STAGES = (Stage(1024, 2.0, 0, 40), Stage(1024, 1.0, 2, 50), Stage(1024, 0.7, 4, 60), Stage(2048, 1.0, 4, 40))
+STAGES = (
+    HandStage(1024, 2.0, 0, 40),
+    HandStage(1024, 1.0, 2, 50),
+    HandStage(1024, 0.7, 4, 60),
+    HandStage(2048, 1.0, 4, 40),
+)
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ class HandRefinement:
         passages: Events,
         rotations: RotationSpline,
         model: Literal["sphere", "scene"] = "scene",
-        stages: tuple[Stage, ...] = STAGES,
+        stages: tuple[HandStage, ...] = STAGES,
         priors: Priors | None = None,
     ) -> None:
         self._camera, self._priors = camera, priors or Priors()
@@ -141,7 +146,7 @@ class HandRefinement:
         bearings = self._camera.bearings().astype(np.float32)
         return ParallaxWarp(events, bearings, rotations.start_ns, rotations.end_ns, _SLOT_NS, TABLE)
 
-    def _adjust(self, stage: Stage) -> None:
+    def _adjust(self, stage: HandStage) -> None:
         """Adjust everything at one stage: what was found is the start, and where it looks decides the cells."""
         state, warp = self._state, self._warp
         projection = Equirectangular(stage.width, stage.width // 2)

@@ -164,7 +164,7 @@ def make_room_map(rectangles: list[Rectangle], panorama: SingleArray, focal: flo
     focals = np.array([min(focal, largest / tangent) for tangent in tangents])
     size = 2 * int(np.ceil(max(focals * tangents))) + 3
     texels = np.empty((len(rectangles), size, size), np.float32)
-    extents = np.empty((len(rectangles), 5), np.float32)
+    extents = np.zeros((len(rectangles), 5), np.float32)
     scales = focals / [r.distance_m for r in rectangles]
     for f, rectangle in enumerate(rectangles):
         sample_face(padded, _MARGIN, panorama.shape[1], rectangle.texture_axes, float(focals[f]), texels[f])

@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.backend.hand_motion import HandMotion, HandState, Priors, bound, bound_transposed, stretch
 from cmaxslam_fbp.backend.hand_objective import HandObjective
-from cmaxslam_fbp.backend.hand_refinement import HandRefinement, Stage, without_hot_pixels
+from cmaxslam_fbp.backend.hand_refinement import HandRefinement, HandStage, without_hot_pixels
 from cmaxslam_fbp.backend.parallax_warp import ParallaxWarp
 from cmaxslam_fbp.backend.scene_distances import TABLE, SceneDistances, as_single, directions
 from cmaxslam_fbp.events import Events
@@ -138,7 +138,7 @@ def test_events_of_a_still_texture_do_not_make_the_camera_leave_its_place(make_e
     state = random_state(rng, 0.0)
     events = random_events(make_events, state.rotations, 20_000)
     refinement = HandRefinement(
-        davis240c(), events, state.rotations, stages=(Stage(1024, 2.0, 0, 30), Stage(1024, 1.0, 2, 60))
+        davis240c(), events, state.rotations, stages=(HandStage(1024, 2.0, 0, 30), HandStage(1024, 1.0, 2, 60))
     )
     assert len(list(refinement.run())) == 2
     found = refinement.result()
