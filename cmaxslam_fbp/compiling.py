@@ -48,16 +48,23 @@ def cache_folder() -> Path | None:
     return Path(njit(cache=True)(_digest_of).stats.cache_path) if can_cache() else None
 
 
-def compiled(function: Callable | None = None, *, fastmath: frozenset[str] = frozenset(), inlined: bool = False) -> Any:
+def compiled(
+    function: Callable | None = None,
+    *,
+    fastmath: frozenset[str] = frozenset(),
+    inlined: bool = False,
+    cached: bool = True,
+) -> Any:
     """Compile a function at its first call; a decorator, with or without options.
 
     One that is `inlined` becomes a part of the loops that call it: it pays for small ones that return several values.
     """
     if function is None:
-        return lambda given: compiled(given, fastmath=fastmath, inlined=inlined)
+        return lambda given: compiled(given, fastmath=fastmath, inlined=inlined, cached=cached)
     function.__qualname__ += f"-{_digest_of(_package_digest(), _own_file(function))}"
     inline = "always" if inlined else "never"
-    return njit(nogil=True, cache=can_cache(), error_model="numpy", fastmath=set(fastmath), inline=inline)(function)
+    cache_it = cached and can_cache()
+    return njit(nogil=True, cache=cache_it, error_model="numpy", fastmath=set(fastmath), inline=inline)(function)
 
 
 @cache
@@ -81,10 +88,14 @@ def specialised(
     names : the names and what they stand for
     """
     loop = FunctionType(template.__code__, {**template.__globals__, **names}, template.__name__)
-    files = [_own_file(getattr(value, "py_func", value)) for value in names.values() if callable(value)]
+    bound = [getattr(value, "py_func", value) for value in names.values() if callable(value)]
+    files = [_own_file(function) for function in bound]
     loop.__module__, loop.__doc__ = template.__module__, template.__doc__
     loop.__qualname__ = f"{template.__qualname__}-{variant}-{_digest_of(*files)}"
-    return compiled(loop, fastmath=fastmath)
+    # Code that inlines a function which lies in no file cannot be read back: another process does not know that one.
+    return compiled(
+        loop, fastmath=fastmath, cached=all(Path(inspect.getfile(function)).is_file() for function in bound)
+    )
 
 
 def _own_file(function: Callable) -> str:

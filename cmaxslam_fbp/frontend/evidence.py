@@ -43,8 +43,8 @@ class Evidence:
     in the mean `sum lambda^2`, with the variance `2 sum lambda^2 + 4 (sum lambda^3 - (sum lambda^2)^2 / N)`; and
     `sum_j h_j (h_j - 1) (h_j - 2)` is `sum lambda^3` in the mean. The intensities are those of the same events moved
     by other velocities: as dense, but not aligned. They lie on both sides along each parameter; the axis along which
-    the events agree least counts, since edges of one direction agree all along it. At a velocity that maximises the
-    contrast, scattered events give about three deviations, and hardly ever more than eight.
+    the agreement falls most counts, since edges of one direction agree all along another. At a velocity that maximises
+    the contrast, scattered events give about three deviations, and hardly ever more than eight.
 
     What agrees on a still sensor must not count as a motion of zero. Of a pixel only its first few events are taken: a
     hot one has many. They lie anywhere on their pixels here, as bins may hold two pixels, or three. And of very many
