@@ -92,10 +92,8 @@ def specialised(
     files = [_own_file(function) for function in bound]
     loop.__module__, loop.__doc__ = template.__module__, template.__doc__
     loop.__qualname__ = f"{template.__qualname__}-{variant}-{_digest_of(*files)}"
-    # Code that inlines a function which lies in no file cannot be read back: another process does not know that one.
-    return compiled(
-        loop, fastmath=fastmath, cached=all(Path(inspect.getfile(function)).is_file() for function in bound)
-    )
+    # Code that inlines a function of no module cannot be read back: another process does not know where that one is.
+    return compiled(loop, fastmath=fastmath, cached=all(inspect.getmodule(function) for function in bound))
 
 
 def _own_file(function: Callable) -> str:
