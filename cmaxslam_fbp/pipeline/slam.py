@@ -268,7 +268,9 @@ class _Run:
         end_ns = min(self._end_ns, state.spline.end_ns)
         path = None if self._hand_held is None else self._hand_held.positions
         stretches = self._clock.stretches(state.spline, self._start_ns, end_ns, path)
-        velocities, residuals = feed.velocities.rows(), list(feed.residuals)
+        velocities = feed.velocities.rows()
+        # What no rotation explains is not held against a run that has a translation.
+        residuals = [] if self._hand_held is not None else list(feed.residuals)
         windows = mark_windows(list(state.reports.values()), residuals)
         if len(stretches) > 1:
             velocities = velocities.copy()
@@ -311,7 +313,8 @@ class _Run:
             )
         word, reason = result.trust
         if word is Tracking.NOT_A_ROTATION:
-            lines.append(f"this recording is not a rotation ({reason})")
+            hint = "if a hand moved the camera while it turned, --hand-held models that"
+            lines.append(f"this recording is not a rotation ({reason}); {hint}")
         by_chance = sum(window.reason == BY_CHANCE for window in result.windows)
         if by_chance > _MANY_BY_CHANCE * len(result.windows):
             lines.append(
