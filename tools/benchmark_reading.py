@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.io import open_recording
-from cmaxslam_fbp.io.event_text import format_event_text
+from cmaxslam_fbp.io.text.event_text import format_event_text
 from cmaxslam_fbp.io.writing import write_recording
 
 SIZE = SensorSize(240, 180)

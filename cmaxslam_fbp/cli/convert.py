@@ -9,19 +9,12 @@ import typer
 
 from cmaxslam_fbp.cli.options import (
     Assignments,
-    Calibration,
-    CalibrationScale,
     ConfigNames,
-    Duration,
-    EventsDataset,
-    EventsTopic,
-    PosesTopic,
     Quiet,
+    RecordingOptions,
     RecordingOut,
     RecordingPath,
-    SensorSizeText,
-    Start,
-    open_given,
+    takes_recording,
 )
 
 
@@ -37,19 +30,13 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existin
 BagCompression = Annotated[Compression, typer.Option("--compression", help="Compression of a written bag.")]
 
 
+@takes_recording
 def convert(
     path: RecordingPath,
     out: RecordingOut,
+    source: RecordingOptions,
     config: ConfigNames = None,
     assignments: Assignments = None,
-    events_topic: EventsTopic = None,
-    events_dataset: EventsDataset = None,
-    poses_topic: PosesTopic = None,
-    calibration: Calibration = None,
-    calibration_scale: CalibrationScale = None,
-    sensor_size: SensorSizeText = None,
-    start: Start = None,
-    duration: Duration = None,
     compression: BagCompression = Compression.none,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -58,16 +45,9 @@ def convert(
     from cmaxslam_fbp.cli.progress import event_progress
     from cmaxslam_fbp.io.writing import write_recording
 
-    flags = {
-        "events_topic": events_topic,
-        "events_dataset": events_dataset,
-        "poses_topic": poses_topic,
-        "calibration": calibration,
-        "calibration_scale": calibration_scale,
-    }
-    recording = open_given(path, config, assignments, **flags, sensor_size=sensor_size)
-    stream = recording.chunks(start, duration)
-    with event_progress("converting", quiet=quiet, total_s=duration) as progress:
+    recording = source.open(path, config, assignments)
+    stream = recording.chunks(source.start, source.duration)
+    with event_progress("converting", quiet=quiet, total_s=source.duration) as progress:
         written = write_recording(
             recording, stream, out, compression=compression.value, overwrite=overwrite, progress=progress
         )

@@ -9,7 +9,15 @@ from typing import Annotated
 
 import typer
 
-from cmaxslam_fbp.cli.options import Assignments, ConfigNames, Json, OutputStyle, PosesTopic, open_given, seconds_option
+from cmaxslam_fbp.cli.options import (
+    Assignments,
+    ConfigNames,
+    Json,
+    OutputStyle,
+    PosesTopic,
+    RecordingOptions,
+    seconds_option,
+)
 
 
 class Metric(str, Enum):
@@ -53,7 +61,7 @@ def evaluate(
     if ground_truth.suffix in {".txt", ".tum"} and not ground_truth.is_dir():
         poses = read_trajectory(ground_truth)
     else:
-        recording = open_given(ground_truth, config, assignments, poses_topic=poses_topic)
+        recording = RecordingOptions(poses_topic=poses_topic).open(ground_truth, config, assignments)
         faults = recording.check_reference()
         if recording.ground_truth is None:
             raise TrajectoryError(

@@ -10,37 +10,24 @@ import typer
 
 from cmaxslam_fbp.cli.options import (
     Assignments,
-    Calibration,
-    CalibrationScale,
     ConfigNames,
-    Duration,
-    EventsDataset,
-    EventsTopic,
     Json,
-    PosesTopic,
     Quiet,
+    RecordingOptions,
     RecordingPath,
-    SensorSizeText,
-    Start,
-    open_given,
+    takes_recording,
 )
 
 if TYPE_CHECKING:
     from cmaxslam_fbp.io.summary import Summary
 
 
+@takes_recording
 def info(
     path: RecordingPath,
+    source: RecordingOptions,
     config: ConfigNames = None,
     assignments: Assignments = None,
-    events_topic: EventsTopic = None,
-    events_dataset: EventsDataset = None,
-    poses_topic: PosesTopic = None,
-    calibration: Calibration = None,
-    calibration_scale: CalibrationScale = None,
-    sensor_size: SensorSizeText = None,
-    start: Start = None,
-    duration: Duration = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -48,16 +35,9 @@ def info(
     from cmaxslam_fbp.cli.progress import event_progress
     from cmaxslam_fbp.io.summary import summarize
 
-    flags = {
-        "events_topic": events_topic,
-        "events_dataset": events_dataset,
-        "poses_topic": poses_topic,
-        "calibration": calibration,
-        "calibration_scale": calibration_scale,
-    }
-    recording = open_given(path, config, assignments, **flags, sensor_size=sensor_size)
-    with event_progress("reading", quiet=quiet, total_s=duration) as progress:
-        summary = summarize(recording, start, duration, progress)
+    recording = source.open(path, config, assignments)
+    with event_progress("reading", quiet=quiet, total_s=source.duration) as progress:
+        summary = summarize(recording, source.start, source.duration, progress)
     if as_json:
         typer.echo(json.dumps(asdict(summary), indent=2))
     else:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import update_wrapper
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -142,31 +145,56 @@ SensorSizeText = Annotated[
 ]
 
 
-def recording_flags(
-    *,
-    events_topic: str | None = None,
-    events_dataset: str | None = None,
-    poses_topic: str | None = None,
-    calibration: Path | None = None,
-    calibration_scale: float | None = None,
-    sensor_size: str | None = None,
-) -> dict[str, Any]:
-    """Return the flags about a recording by the configuration keys that they set."""
-    return {
-        "recording.events_topic": events_topic,
-        "recording.events_dataset": events_dataset,
-        "recording.poses_topic": poses_topic,
-        "recording.calibration": calibration,
-        "recording.calibration_scale": calibration_scale,
-        "recording.sensor_size": None if sensor_size is None else tuple(map(int, sensor_size.split("x"))),
-    }
+@dataclass(frozen=True)
+class RecordingOptions:
+    """What the user says about a recording, and the range of it that is read."""
+
+    events_topic: EventsTopic = None
+    events_dataset: EventsDataset = None
+    poses_topic: PosesTopic = None
+    calibration: Calibration = None
+    calibration_scale: CalibrationScale = None
+    sensor_size: SensorSizeText = None
+    start: Start = None
+    duration: Duration = None
+
+    def flags(self) -> dict[str, Any]:
+        """Return the options by the configuration keys that they set."""
+        flags = {f"recording.{name}": value for name, value in vars(self).items() if name not in ("start", "duration")}
+        size = self.sensor_size
+        return flags | {"recording.sensor_size": None if size is None else tuple(map(int, size.split("x")))}
+
+    def open(self, path: Path, config: list[str] | None, assignments: list[str] | None) -> Recording:
+        """Open a recording with what the configuration and these options say about it."""
+        from cmaxslam_fbp.config import load_config
+
+        return open_configured(path, load_config(config or (), assignments or (), self.flags()))
 
 
-def open_given(path: Path, config: list[str] | None, assignments: list[str] | None, **flags: Any) -> Recording:
-    """Open a recording with what the configuration and the flags of `recording_flags` say about it."""
-    from cmaxslam_fbp.config import load_config
+class takes_recording:  # noqa: N801 (a decorator)
+    """Give a command the options of a recording, each on its own, in the place of its argument `source`."""
 
-    return open_configured(path, load_config(config or (), assignments or (), recording_flags(**flags)))
+    def __init__(self, command: Callable[..., None]) -> None:
+        update_wrapper(self, command)
+        self._command = command
+
+    def __call__(self, **arguments: Any) -> None:
+        """Call the command."""
+        given = {field.name: arguments.pop(field.name) for field in fields(RecordingOptions)}
+        self._command(source=RecordingOptions(**given), **arguments)
+
+    @property
+    def __signature__(self) -> Signature:
+        """What Typer sees, when it is asked for: a program may add choices before."""
+        hints = get_type_hints(self._command, include_extras=True)
+        parameters: list[Parameter] = []
+        for parameter in signature(self._command).parameters.values():
+            if parameter.name == "source":
+                hints |= get_type_hints(RecordingOptions, include_extras=True)
+                parameters += signature(RecordingOptions).parameters.values()
+            else:
+                parameters.append(parameter)
+        return Signature([parameter.replace(annotation=hints[parameter.name]) for parameter in parameters])
 
 
 def open_configured(path: Path, config: Config) -> Recording:

@@ -12,22 +12,15 @@ import typer
 
 from cmaxslam_fbp.cli.options import (
     Assignments,
-    Calibration,
-    CalibrationScale,
     Compute,
     ConfigNames,
     Device,
-    Duration,
-    EventsDataset,
-    EventsTopic,
     OutputStyle,
-    PosesTopic,
     Quiet,
+    RecordingOptions,
     RecordingPath,
-    SensorSizeText,
-    Start,
     open_configured,
-    recording_flags,
+    takes_recording,
 )
 from cmaxslam_fbp.errors import OutputError
 
@@ -38,8 +31,10 @@ if TYPE_CHECKING:
     from cmaxslam_fbp.report.map_video import MapVideo
 
 
+@takes_recording
 def run(
     path: RecordingPath,
+    source: RecordingOptions,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run; default runs/NAME-TIME.")
     ] = None,
@@ -64,14 +59,6 @@ def run(
         Path | None, typer.Option("--video", metavar="FILE.mp4", help="Write a video of the map as it grows.")
     ] = None,
     output_style: OutputStyle = "tum",
-    events_topic: EventsTopic = None,
-    events_dataset: EventsDataset = None,
-    poses_topic: PosesTopic = None,
-    calibration: Calibration = None,
-    calibration_scale: CalibrationScale = None,
-    sensor_size: SensorSizeText = None,
-    start: Start = None,
-    duration: Duration = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run, and the video.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -92,15 +79,7 @@ def run(
     from cmaxslam_fbp.report.map_video import MapVideo
     from cmaxslam_fbp.report.reference import field_of_view
 
-    flags = recording_flags(
-        events_topic=events_topic,
-        events_dataset=events_dataset,
-        poses_topic=poses_topic,
-        calibration=calibration,
-        calibration_scale=calibration_scale,
-        sensor_size=sensor_size,
-    )
-    flags |= {"backend.translation": "scene" if hand_held else None, "backend.scene_distance_m": scale}
+    flags = source.flags() | {"backend.translation": "scene" if hand_held else None, "backend.scene_distance_m": scale}
     for stage in ("frontend", "backend"):
         flags |= {f"{stage}.compute": compute, f"{stage}.device": device}
     resolved = load_config(config or (), assignments or (), flags)
@@ -121,13 +100,17 @@ def run(
                 compile_s = warm_up(resolved, recording.require_camera())
                 if compile_s > 3 and not quiet:
                     typer.echo(f"compiled the kernels in {compile_s:.0f} s; they are kept for the next run", err=True)
-                observers = [stack.enter_context(slam_progress(quiet=quiet, total_s=duration)), saver.on_step]
+                observers = [stack.enter_context(slam_progress(quiet=quiet, total_s=source.duration)), saver.on_step]
                 if video is not None:
                     frames = stack.enter_context(MapVideo(video, field_of_view(recording.require_camera())))
                     observers.append(partial(_film, frames))
                 observers.append(lambda _: interruption.check())
                 result = Slam(resolved).run(
-                    recording, start_s=start, duration_s=duration, refine=refine, on_step=partial(_tell, observers)
+                    recording,
+                    start_s=source.start,
+                    duration_s=source.duration,
+                    refine=refine,
+                    on_step=partial(_tell, observers),
                 )
             except (Exception, KeyboardInterrupt) as error:  # whatever it is: what there is, the video too, stays
                 ending = error

@@ -13,23 +13,16 @@ import typer
 from cmaxslam_fbp.choices import KERNELS, MODELS, RECONSTRUCTIONS, SCORES, SOLVERS
 from cmaxslam_fbp.cli.options import (
     Assignments,
-    Calibration,
-    CalibrationScale,
     Compute,
     ConfigNames,
     Device,
-    Duration,
-    EventsDataset,
-    EventsTopic,
     Json,
-    PosesTopic,
     Quiet,
+    RecordingOptions,
     RecordingPath,
-    SensorSizeText,
-    Start,
     choice_option,
     open_configured,
-    recording_flags,
+    takes_recording,
 )
 
 if TYPE_CHECKING:
@@ -41,8 +34,10 @@ if TYPE_CHECKING:
 _METHOD = "Method"
 
 
+@takes_recording
 def velocity(
     path: RecordingPath,
+    source: RecordingOptions,
     config: ConfigNames = None,
     assignments: Assignments = None,
     model: Annotated[str | None, choice_option(MODELS.names(), "Motion model.", _METHOD)] = None,
@@ -61,14 +56,6 @@ def velocity(
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Output folder; by default velocity_NAME.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing velocity.csv.")] = False,
-    events_topic: EventsTopic = None,
-    events_dataset: EventsDataset = None,
-    poses_topic: PosesTopic = None,
-    calibration: Calibration = None,
-    calibration_scale: CalibrationScale = None,
-    sensor_size: SensorSizeText = None,
-    start: Start = None,
-    duration: Duration = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -80,15 +67,7 @@ def velocity(
     from cmaxslam_fbp.frontend import VelocityEstimator
     from cmaxslam_fbp.io.velocity_file import write_velocities
 
-    flags = recording_flags(
-        events_topic=events_topic,
-        events_dataset=events_dataset,
-        poses_topic=poses_topic,
-        calibration=calibration,
-        calibration_scale=calibration_scale,
-        sensor_size=sensor_size,
-    )
-    flags |= {
+    flags = source.flags() | {
         "frontend.model": model,
         "frontend.kernel": kernel,
         "frontend.reconstruction": reconstruction,
@@ -105,10 +84,10 @@ def velocity(
         raise OutputError(f"{table} exists already; choose another folder with --out, or give --overwrite")
     camera = recording.require_camera()
     estimator = VelocityEstimator(camera, settings.frontend)
-    stream = recording.chunks(start, duration)
+    stream = recording.chunks(source.start, source.duration)
     estimates: list[VelocityEstimate] = []
     interrupted = False
-    with event_progress("estimating", quiet=quiet or as_json, total_s=duration) as progress:
+    with event_progress("estimating", quiet=quiet or as_json, total_s=source.duration) as progress:
 
         def watched() -> Iterator[Events]:
             for events in stream:

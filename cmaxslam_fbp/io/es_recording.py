@@ -15,7 +15,6 @@ from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.io.event_room import EventRoom
 from cmaxslam_fbp.io.recording import Recording
 
-_MAGIC = b"Event Stream"
 _HEADER_BYTES = 20  # magic, version, type, width and height
 _BLOCK_BYTES = 1 << 20
 _DVS, _ATIS = 1, 2
@@ -26,22 +25,13 @@ class EsRecording(Recording):
 
     description: ClassVar[str] = "an Event Stream file (.es)"
     endings: ClassVar[tuple[str, ...]] = (".es",)
-
-    @classmethod
-    def recognises(cls, path: Path) -> bool:
-        """Tell it by its ending or its first bytes."""
-        if super().recognises(path):
-            return True
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
+    first_bytes: ClassVar[bytes] = b"Event Stream"
 
     def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
         super().__init__(path, options)
         with path.open("rb") as file:
             head = file.read(_HEADER_BYTES)
-        if len(head) < _HEADER_BYTES or not head.startswith(_MAGIC):
+        if len(head) < _HEADER_BYTES or not head.startswith(self.first_bytes):
             raise RecordingError(f"{path} does not start as an Event Stream file does: 'Event Stream' and 8 bytes")
         *version, self._type = head[12:16]
         if version[0] != 2 or self._type not in (_DVS, _ATIS):

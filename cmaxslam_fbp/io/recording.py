@@ -62,6 +62,8 @@ class Recording(ABC):
         What a user must have to read this format, for messages.
     endings : tuple of str
         Names of its files end so.
+    first_bytes : bytes
+        Its files start so, whatever their names; empty where that does not tell.
     folder_file : str
         A folder of this format has this file; empty where it is never a folder.
     sinks : mapping of str to Sink
@@ -78,6 +80,7 @@ class Recording(ABC):
 
     description: ClassVar[str]
     endings: ClassVar[tuple[str, ...]] = ()
+    first_bytes: ClassVar[bytes] = b""
     folder_file: ClassVar[str] = ""
     sinks: ClassVar[Mapping[str, Sink]] = {}
     folder_files: ClassVar[tuple[str, ...]] = ()
@@ -92,10 +95,10 @@ class Recording(ABC):
 
     @classmethod
     def recognises(cls, path: Path) -> bool:
-        """Tell whether a path is of this format: here by its name; subclasses also look into the file."""
+        """Tell whether a path is of this format: by its name, or by how the file starts."""
         if path.is_dir():
             return bool(cls.folder_file) and (path / cls.folder_file).is_file()
-        return path.suffix in cls.endings
+        return path.suffix in cls.endings or (bool(cls.first_bytes) and starts_with(path, cls.first_bytes))
 
     @staticmethod
     def from_events(
@@ -303,3 +306,11 @@ class Recording(ABC):
     ) -> int:
         """Write the recording, or a range of it, in the format of the path's ending; return the event count."""
         return write_recording(self, self.chunks(start_s, duration_s), Path(path)).events
+
+
+def starts_with(path: Path, first_bytes: bytes) -> bool:
+    """Tell whether a path is a file that starts with some bytes."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(first_bytes)) == first_bytes

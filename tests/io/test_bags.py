@@ -7,7 +7,7 @@ from cmaxslam_fbp.errors import CalibrationError, RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io import open_recording
-from cmaxslam_fbp.io.ros_messages import parse_cdr, parse_ros1, serialize_ros1
+from cmaxslam_fbp.io.rosbag.ros_messages import parse_cdr, parse_ros1, serialize_ros1
 
 ARRAY = "dvs_msgs/msg/EventArray"
 KINDS = [
@@ -152,7 +152,7 @@ def test_disorder_within_and_between_messages_is_sorted_and_counted(
 def test_messages_swapped_by_less_than_a_second_are_sorted(
     tmp_path, write_bag, make_events, event_message, assert_same_events, monkeypatch
 ):
-    monkeypatch.setattr("cmaxslam_fbp.io.bag_recording._EVENTS_PER_CHUNK", 1)
+    monkeypatch.setattr("cmaxslam_fbp.io.rosbag.bag_recording._EVENTS_PER_CHUNK", 1)
     events = make_events(1000, duration_ns=4_000_000_000)
     pieces = [events[i : i + 100] for i in range(0, 1000, 100)]
     pieces[3], pieces[4] = pieces[4], pieces[3]
@@ -165,7 +165,7 @@ def test_messages_swapped_by_less_than_a_second_are_sorted(
 def test_a_jump_back_of_more_than_a_second_names_the_place(
     tmp_path, write_bag, make_events, event_message, monkeypatch
 ):
-    monkeypatch.setattr("cmaxslam_fbp.io.bag_recording._EVENTS_PER_CHUNK", 1)
+    monkeypatch.setattr("cmaxslam_fbp.io.rosbag.bag_recording._EVENTS_PER_CHUNK", 1)
     late, early = make_events(50, start_ns=9_000_000_000), make_events(50, start_ns=7_000_000_000)
     path = write_bag(tmp_path / "a.bag", {"/dvs/events": (ARRAY, [event_message(late), event_message(early)])})
     with pytest.raises(RecordingError, match=r"time jumps back by [12]\.\d+ s at event 0 of message 1 on /dvs/events"):
@@ -312,7 +312,7 @@ _BAG = {}
 
 def _good_bag(tmp_path_factory):
     if not _BAG:
-        from cmaxslam_fbp.io.ros_bag import Ros1BagWriter
+        from cmaxslam_fbp.io.rosbag.ros_bag import Ros1BagWriter
 
         path = tmp_path_factory.mktemp("bag") / "good.bag"
         t_ns = np.arange(2000, dtype=np.int64) * 1000

@@ -7,8 +7,8 @@ import pytest
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.io import open_recording
-from cmaxslam_fbp.io.event_packets import PacketDecoder, parse_packet
-from cmaxslam_fbp.io.ros_bag import RosBag
+from cmaxslam_fbp.io.rosbag.event_packets import PacketDecoder, parse_packet
+from cmaxslam_fbp.io.rosbag.ros_bag import RosBag
 
 PACKET, OLD = "event_camera_msgs/msg/EventPacket", "event_array_msgs/msg/EventArray"
 ENCODINGS = ("evt3", "libcaer", "libcaer_cmp", "mono")

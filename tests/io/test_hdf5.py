@@ -122,18 +122,18 @@ def test_poses_of_markers_need_the_calibrations_of_tum_vie(tmp_path, recording, 
 
 
 def test_a_range_is_found_without_reading_what_lies_before(tmp_path, make_events, monkeypatch):
-    from cmaxslam_fbp.io import hdf5_events
+    from cmaxslam_fbp.io.hdf5 import event_columns
 
-    monkeypatch.setattr(hdf5_events, "_EVENTS_PER_SLAB", 4096)
+    monkeypatch.setattr(event_columns, "_EVENTS_PER_SLAB", 4096)
     source = Recording.from_events(make_events(200_000, duration_ns=100_000_000_000), camera=CAMERA)
     opened = open_layout("dsec", source, tmp_path)
-    read, first_ones = hdf5_events.EventsReader.read, []
+    read, first_ones = event_columns.EventsReader.read, []
 
     def watched(reader, first):
         first_ones.append(first)
         return read(reader, first)
 
-    monkeypatch.setattr(hdf5_events.EventsReader, "read", watched)
+    monkeypatch.setattr(event_columns.EventsReader, "read", watched)
     assert opened.start_ns == source.start_ns
     first_ones.clear()
     np.testing.assert_array_equal(events_of(opened, 80.0, 5.0).t_ns, events_of(source, 80.0, 5.0).t_ns)

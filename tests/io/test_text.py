@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cmaxslam_fbp.errors import CalibrationError, RecordingError
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.io import open_recording
-from cmaxslam_fbp.io.event_text import format_event_text, read_event_text
+from cmaxslam_fbp.io.text.event_text import format_event_text, read_event_text
 
 CALIB = "199.092 198.829 132.192 110.713 -0.368436 0.150947 -0.000296 -0.000759 0.0\n"
 

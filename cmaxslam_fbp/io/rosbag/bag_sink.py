@@ -12,8 +12,8 @@ import numpy as np
 
 from cmaxslam_fbp.errors import OutputError
 from cmaxslam_fbp.events import Events
-from cmaxslam_fbp.io.ros_bag import Ros1BagWriter
-from cmaxslam_fbp.io.ros_messages import serialize_ros1
+from cmaxslam_fbp.io.rosbag.ros_bag import Ros1BagWriter
+from cmaxslam_fbp.io.rosbag.ros_messages import serialize_ros1
 from cmaxslam_fbp.io.trajectory_files import format_seconds
 from cmaxslam_fbp.io.writing import EventSource, WriteEvents
 from cmaxslam_fbp.nanoseconds import NS_PER_S

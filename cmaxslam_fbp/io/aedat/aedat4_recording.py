@@ -12,11 +12,11 @@ from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.ordering import Piece
-from cmaxslam_fbp.io.aedat4_file import EVENTS, IMU, MAGIC, Aedat4File, Stream
-from cmaxslam_fbp.io.aedat4_sink import write_aedat4
+from cmaxslam_fbp.io.aedat.aedat4_file import EVENTS, IMU, MAGIC, Aedat4File, Stream
+from cmaxslam_fbp.io.aedat.aedat4_sink import write_aedat4
+from cmaxslam_fbp.io.aedat.flat_buffers import Table
 from cmaxslam_fbp.io.bad_input import one_line_errors
 from cmaxslam_fbp.io.event_room import EventRoom
-from cmaxslam_fbp.io.flat_buffers import Table
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.writing import Sink
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
@@ -29,17 +29,8 @@ class Aedat4Recording(Recording):
 
     description: ClassVar[str] = "an AEDAT 4 file (.aedat4)"
     endings: ClassVar[tuple[str, ...]] = (".aedat4",)
+    first_bytes: ClassVar[bytes] = MAGIC
     sinks: ClassVar[Mapping[str, Sink]] = {".aedat4": write_aedat4}
-
-    @classmethod
-    def recognises(cls, path: Path) -> bool:
-        """Tell it by its ending or its first line."""
-        if super().recognises(path):
-            return True
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
 
     def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
         super().__init__(path, options)
@@ -68,7 +59,7 @@ class Aedat4Recording(Recording):
         return self._events.size
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
-        from cmaxslam_fbp.io import aedat4_kernels as kernels
+        from cmaxslam_fbp.io.aedat import aedat4_kernels as kernels
 
         room, state = EventRoom(), np.zeros(1, np.int64)
         place = str(self.path)

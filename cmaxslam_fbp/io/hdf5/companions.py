@@ -10,7 +10,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -21,8 +21,8 @@ from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.bad_input import one_line_errors
 from cmaxslam_fbp.io.calibration import read_calibration, read_sensor_size
-from cmaxslam_fbp.io.hdf5_file import open_hdf5
-from cmaxslam_fbp.io.hdf5_reference import microseconds_to_ns, read_array, seconds_to_ns, transform_to
+from cmaxslam_fbp.io.hdf5.file import open_hdf5
+from cmaxslam_fbp.io.hdf5.reference import microseconds_to_ns, read_array, seconds_to_ns, transform_to
 from cmaxslam_fbp.io.trajectory_files import parse_trajectory, parse_tum_vie_imu
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
@@ -31,20 +31,24 @@ _LARGEST_TEXT_BYTES = 1 << 30
 _LARGEST_M = 1e12
 
 
-class Companions(Protocol):
-    """The files beside a recording."""
+class Companions:
+    """The files beside a recording; what a data set does not keep there stays None."""
 
     def sensor_size(self) -> SensorSize | None:
         """Return the size that they tell, if any."""
+        return None
 
     def camera(self, size: SensorSize) -> Camera | None:
         """Return the calibration of a camera of that size, if there is one."""
+        return None
 
     def poses(self) -> RotationTrajectory | None:
         """Return the camera's poses, if there are any."""
+        return None
 
     def imu(self) -> ImuSamples | None:
         """Return the inertial samples in the camera's frame, if there are any."""
+        return None
 
 
 def find_companions(path: Path, events: str, number: int) -> Companions | None:
@@ -64,7 +68,7 @@ def _first_file(*candidates: Path) -> Path | None:
 
 
 @dataclass(frozen=True)
-class Dsec:
+class Dsec(Companions):
     """`cam_to_cam.yaml` in the folder of the events or one above it, in `calibration/` there; `rectify_map.h5`."""
 
     calibration: Path | None
@@ -93,17 +97,9 @@ class Dsec:
         """Return the calibration."""
         return None if self.calibration is None else read_calibration(self.calibration, size, self.number)
 
-    def poses(self) -> RotationTrajectory | None:
-        """DSEC has none."""
-        return None
-
-    def imu(self) -> ImuSamples | None:
-        """DSEC has it in a bag."""
-        return None
-
 
 @dataclass(frozen=True)
-class TumVie:
+class TumVie(Companions):
     """`mocap_data.txt`, `imu_data.txt`, and the calibrations `camera-calibrationA.json`, `mocap-imu-calibrationA.json`.
 
     They lie in the folder of the events, in one above it, or in `NAME-vi_gt_data/` beside `NAME-events_left.h5`.
@@ -175,19 +171,11 @@ class TumVie:
 
 
 @dataclass(frozen=True)
-class M3ed:
-    """`NAME_pose_gt.h5` (or `NAME_depth_gt.h5`) beside `NAME_data.h5`: `Cn_T_C0` of the left event camera."""
+class M3ed(Companions):
+    """`NAME_pose_gt.h5` (or `NAME_depth_gt.h5`) beside `NAME_data.h5`, which has the rest: left `Cn_T_C0`."""
 
     path: Path
     events: str
-
-    def sensor_size(self) -> SensorSize | None:
-        """The file of events has it."""
-        return None
-
-    def camera(self, size: SensorSize) -> Camera | None:
-        """The file of events has it."""
-        return None
 
     def poses(self) -> RotationTrajectory | None:
         """Return `T_wc = T_wl T_lc`, with the left camera's frame l, the world that of its first pose."""
@@ -202,25 +190,16 @@ class M3ed:
             T_lc = transform_to(own, "prophesee/left", self.events, self.path)
         return _from_matrices(t_ns, np.linalg.inv(T_cw), T_lc)
 
-    def imu(self) -> ImuSamples | None:
-        """The file of events has it."""
-        return None
-
 
 @dataclass(frozen=True)
-class Mvsec:
-    """`NAME_gt.hdf5` beside `NAME_data.hdf5`: `/davis/left/pose`, the left camera in the world."""
+class Mvsec(Companions):
+    """`NAME_gt.hdf5` beside `NAME_data.hdf5`: `/davis/left/pose`, the left camera in the world.
+
+    The IMU is in the file of events; calibrations are archives of Kalibr files, to be given.
+    """
 
     path: Path
     events: str
-
-    def sensor_size(self) -> SensorSize | None:
-        """The file of events has it."""
-        return None
-
-    def camera(self, size: SensorSize) -> Camera | None:
-        """MVSEC's calibrations are archives of Kalibr files: to be given."""
-        return None
 
     def poses(self) -> RotationTrajectory | None:
         """Return the poses of the left camera."""
@@ -232,10 +211,6 @@ class Mvsec:
         with one_line_errors(file), open_hdf5(file) as poses:
             T_wc = np.asarray(read_array(poses, "davis/left/pose", file), float)
             return _from_matrices(seconds_to_ns(read_array(poses, "davis/left/pose_ts", file)), T_wc, np.eye(4))
-
-    def imu(self) -> ImuSamples | None:
-        """The file of events has it."""
-        return None
 
 
 def _from_matrices(t_ns: Any, T_wl: Any, T_lc: Any) -> RotationTrajectory:

@@ -13,7 +13,7 @@ from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.io.event_room import EventRoom
-from cmaxslam_fbp.io.prophesee_header import read_header, size_of
+from cmaxslam_fbp.io.prophesee.header import read_header, size_of
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.word_blocks import read_words
 
@@ -50,7 +50,7 @@ class DatRecording(Recording):
         return [("events", f"DAT {self._version}", (self.path.stat().st_size - self._data_start) // _EVENT_BYTES)]
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
-        from cmaxslam_fbp.io import dat_kernels as kernels
+        from cmaxslam_fbp.io.prophesee import dat_kernels as kernels
 
         decode = kernels.decode_dat1 if self._version == "1" else kernels.decode_dat2
         room, state = EventRoom(), np.full(1, -1, np.int64)

@@ -11,14 +11,6 @@ from cmaxslam_fbp.events import SensorSize
 _LONGEST_HEADER = 1 << 16
 
 
-def starts_with_percent(path: Path) -> bool:
-    """Tell whether a file starts as one of Prophesee's."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(1) == b"%"
-
-
 def read_header(path: Path) -> tuple[dict[str, str], int]:
     """Return the values by key, in small letters, and where the data begin.
 

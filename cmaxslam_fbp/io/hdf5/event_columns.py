@@ -26,7 +26,7 @@ from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.from_arrays import UNIT_NS, events_from_arrays, require_columns, unit_of_times
 from cmaxslam_fbp.io.column_names import column_names, whole_numbers
-from cmaxslam_fbp.io.hdf5_file import Hdf5Dataset, Hdf5Group, is_group, members, require_plausible
+from cmaxslam_fbp.io.hdf5.file import Hdf5Dataset, Hdf5Group, is_group, members, require_plausible
 
 _DEEPEST = 4
 _MOST_OBJECTS = 1000  # a file of a data set has a few dozen

@@ -23,8 +23,8 @@ from cmaxslam_fbp.io.calibration import (
     parse_ecd_calibration,
     parse_yaml_calibration,
 )
-from cmaxslam_fbp.io.event_text import format_event_text, read_event_text
 from cmaxslam_fbp.io.recording import Recording
+from cmaxslam_fbp.io.text.event_text import format_event_text, read_event_text
 from cmaxslam_fbp.io.trajectory_files import imu_lines, parse_imu, parse_trajectory, trajectory_lines
 from cmaxslam_fbp.io.writing import EventSource, Sink, WriteEvents
 from cmaxslam_fbp.io.zip_members import read_member, zip_members

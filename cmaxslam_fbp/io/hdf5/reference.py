@@ -13,7 +13,7 @@ from cmaxslam_fbp.errors import TrajectoryError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.bad_input import one_line_errors
-from cmaxslam_fbp.io.hdf5_file import Hdf5Group, is_group, require_plausible
+from cmaxslam_fbp.io.hdf5.file import Hdf5Group, is_group, require_plausible
 from cmaxslam_fbp.io.lens_names import kalibr_camera
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples

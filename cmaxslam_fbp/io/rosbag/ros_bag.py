@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from cmaxslam_fbp.io.bad_input import unpack
+from cmaxslam_fbp.io.recording import starts_with
 
 if TYPE_CHECKING:
     from cmaxslam_fbp.events import Events, SensorSize
@@ -24,14 +25,6 @@ class Topic(NamedTuple):
     name: str
     message_type: str
     messages: int
-
-
-def is_ros1_bag(path: Path) -> bool:
-    """Tell whether a file starts as a ROS 1 bag does, whatever its name."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(ROS1_MAGIC)) == ROS1_MAGIC
 
 
 class _BoundedFile(io.BufferedReader):
@@ -74,7 +67,7 @@ class RosBag:
     """An open bag of either kind; a context manager. `BagRecording` turns what rosbags raises into one line."""
 
     def __init__(self, path: Path) -> None:
-        self.is_ros1 = is_ros1_bag(path)
+        self.is_ros1 = starts_with(path, ROS1_MAGIC)
         if path.is_dir() and (pipes := [item.name for item in path.iterdir() if not (item.is_file() or item.is_dir())]):
             raise ValueError(f"{', '.join(pipes)} in it is a device or a pipe")
         reader: Any
@@ -118,7 +111,7 @@ class RosBag:
 
     def parse_events(self, data: bytes) -> tuple[SensorSize, Events]:
         """Return the sensor size and the events of a serialised `EventArray`."""
-        from cmaxslam_fbp.io.ros_messages import parse_cdr, parse_ros1
+        from cmaxslam_fbp.io.rosbag.ros_messages import parse_cdr, parse_ros1
 
         return parse_ros1(data) if self.is_ros1 else parse_cdr(data)
 
@@ -140,7 +133,7 @@ class Ros1BagWriter:
         from rosbags.rosbag1 import Writer
         from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-        from cmaxslam_fbp.io.ros_messages import EVENT_ARRAY_DEFINITION, EVENT_DEFINITION
+        from cmaxslam_fbp.io.rosbag.ros_messages import EVENT_ARRAY_DEFINITION, EVENT_DEFINITION
 
         self._typestore = get_typestore(Stores.ROS1_NOETIC)
         self._typestore.register(

@@ -15,8 +15,8 @@ from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.io.event_room import EventRoom
-from cmaxslam_fbp.io.prophesee_header import read_header, size_of, starts_with_percent
-from cmaxslam_fbp.io.recording import Recording
+from cmaxslam_fbp.io.prophesee.header import read_header, size_of
+from cmaxslam_fbp.io.recording import Recording, starts_with
 from cmaxslam_fbp.io.word_blocks import read_words
 
 _NAMES = {"2.0": "EVT2", "2": "EVT2", "2.1": "EVT21", "3.0": "EVT3", "3": "EVT3"}
@@ -36,7 +36,7 @@ class RawRecording(Recording):
         """Tell it by its ending or its header, which names an encoding."""
         if super().recognises(path):
             return True
-        return starts_with_percent(path) and {"evt", "format"} & read_header(path)[0].keys() != set()
+        return starts_with(path, b"%") and {"evt", "format"} & read_header(path)[0].keys() != set()
 
     def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
         super().__init__(path, options)
@@ -65,7 +65,7 @@ class RawRecording(Recording):
         return [(self._header.get("plugin_name", "camera"), f"{self._encoding} words", words)]
 
     def _decoder(self) -> Callable[..., Any]:
-        from cmaxslam_fbp.io import evt_kernels as kernels
+        from cmaxslam_fbp.io.prophesee import evt_kernels as kernels
 
         if self._encoding == "EVT21" and self._has_swapped_halves():
             return kernels.decode_evt21_legacy
@@ -89,7 +89,7 @@ class RawRecording(Recording):
         yield from read_words(self.path, self._data_start, dtype)
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
-        from cmaxslam_fbp.io import evt_kernels as kernels
+        from cmaxslam_fbp.io.prophesee import evt_kernels as kernels
 
         decode, room, state = self._decoder(), EventRoom(), np.zeros(kernels.STATE_SIZE, np.int64)
         place = str(self.path)

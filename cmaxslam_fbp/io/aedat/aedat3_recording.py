@@ -18,7 +18,6 @@ from cmaxslam_fbp.io.event_room import EventRoom
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
-_MAGIC = b"#!AER-DAT3"
 _END = b"#!END-HEADER\r\n"
 _LONGEST_HEADER = 1 << 20
 _POLARITY, _IMU6 = 1, 3
@@ -39,14 +38,7 @@ class Aedat3Recording(Recording):
     """Events and IMU of one camera; frames and special events are passed over, and so are items marked invalid."""
 
     description: ClassVar[str] = "an AEDAT 3 file"
-
-    @classmethod
-    def recognises(cls, path: Path) -> bool:
-        """Tell it by its first line: AEDAT 2 files have the same ending."""
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
+    first_bytes: ClassVar[bytes] = b"#!AER-DAT3"
 
     def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
         super().__init__(path, options)
@@ -92,7 +84,7 @@ class Aedat3Recording(Recording):
                 at = end
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
-        from cmaxslam_fbp.io import event_packet_kernels as kernels
+        from cmaxslam_fbp.io.rosbag import event_packet_kernels as kernels
 
         room, state, place = EventRoom(), np.zeros(kernels.STATE_SIZE, np.int64), str(self.path)
         for packet in self._packets(_POLARITY):

@@ -129,7 +129,8 @@ class PacketDecoder:
 
     def _decoder(self, packet: EventPacket) -> tuple[Callable[..., Any], npt.NDArray[np.int64]]:
         """Return the compiled loop of an encoding, and its state at the start of a packet."""
-        from cmaxslam_fbp.io import event_packet_kernels, evt_kernels
+        from cmaxslam_fbp.io.prophesee import evt_kernels
+        from cmaxslam_fbp.io.rosbag import event_packet_kernels
 
         kernels = evt_kernels if packet.encoding == "evt3" else event_packet_kernels
         state = self._states.setdefault(packet.encoding, np.zeros(kernels.STATE_SIZE, np.int64))

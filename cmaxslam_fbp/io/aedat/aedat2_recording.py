@@ -22,7 +22,6 @@ from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.word_blocks import read_words
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
-_MAGIC = b"#!AER-DAT2"
 _LONGEST_HEADER = 16 << 20
 _SIZES = {"DAVIS240": SensorSize(240, 180), "DAVIS346": SensorSize(346, 260), "DAVIS128": SensorSize(128, 128)}
 
@@ -38,15 +37,8 @@ class Aedat2Recording(Recording):
     """Events and IMU of a DAVIS240 or DAVIS346; frames and external inputs are passed over."""
 
     description: ClassVar[str] = "an AEDAT 2 file of a DAVIS"
+    first_bytes: ClassVar[bytes] = b"#!AER-DAT2"
     damage_advice: ClassVar[str] = "it may be cut or damaged"
-
-    @classmethod
-    def recognises(cls, path: Path) -> bool:
-        """Tell it by its first line: AEDAT 3 files have the same ending."""
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
 
     def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
         super().__init__(path, options)
@@ -77,7 +69,7 @@ class Aedat2Recording(Recording):
 
     def _decoded(self) -> Iterator[tuple[Events, npt.NDArray[np.int64], npt.NDArray[np.uint32], str]]:
         """Yield events, times and addresses of IMU words, and the place, block by block."""
-        from cmaxslam_fbp.io import aedat2_kernels as kernels
+        from cmaxslam_fbp.io.aedat import aedat2_kernels as kernels
 
         size = self._chip_size() or self.sensor_size
         now_us = -1

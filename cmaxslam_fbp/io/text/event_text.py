@@ -44,7 +44,7 @@ def read_event_text(
     file: BinaryIO, source: str, layout: TextLayout = ECD_LAYOUT, lines_before: int = 0
 ) -> Iterator[Piece]:
     """Yield the events of an open text file; a line that cannot be read is a `RecordingError` with its number."""
-    from cmaxslam_fbp.io import event_text_kernels as kernels
+    from cmaxslam_fbp.io.text import event_text_kernels as kernels
 
     roles = np.array(["txyp".find(letter) for letter in layout.columns]) % (kernels.OTHER + 1)
     decimals = DECIMALS[layout.time_unit]
@@ -83,7 +83,7 @@ def read_event_text(
 
 def format_event_text(events: Events) -> bytes:
     """Return the lines `t x y p` of events, times in seconds with nine decimals (exact)."""
-    from cmaxslam_fbp.io import event_text_kernels as kernels
+    from cmaxslam_fbp.io.text import event_text_kernels as kernels
 
     text = np.empty(40 * len(events), np.uint8)
     length = kernels.format_events(events.t_ns, events.x, events.y, events.p, text)

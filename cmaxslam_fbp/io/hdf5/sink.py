@@ -11,8 +11,8 @@ import numpy as np
 
 from cmaxslam_fbp.errors import OutputError
 from cmaxslam_fbp.events import Events
-from cmaxslam_fbp.io.hdf5_file import compression, open_hdf5
-from cmaxslam_fbp.io.hdf5_reference import CALIBRATION, GROUND_TRUTH, IMU
+from cmaxslam_fbp.io.hdf5.file import compression, open_hdf5
+from cmaxslam_fbp.io.hdf5.reference import CALIBRATION, GROUND_TRUTH, IMU
 from cmaxslam_fbp.io.lens_names import kalibr_values
 from cmaxslam_fbp.io.writing import EventSource, WriteEvents
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import SensorSize
+from cmaxslam_fbp.io.aedat.flat_buffers import Table
 from cmaxslam_fbp.io.bad_input import unpack
-from cmaxslam_fbp.io.flat_buffers import Table
-from cmaxslam_fbp.io.prophesee_header import size_of
+from cmaxslam_fbp.io.prophesee.header import size_of
 
 MAGIC = b"#!AER-DAT4.0\r\n"
 EVENTS, IMU = "EVTS", "IMUS"

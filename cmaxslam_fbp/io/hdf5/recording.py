@@ -13,11 +13,11 @@ from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.ordering import MAX_JUMP_BACK_NS, Piece
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.io.dataset_companions import Companions, find_companions
-from cmaxslam_fbp.io.hdf5_events import EventsReader, choose_place, find_events
-from cmaxslam_fbp.io.hdf5_file import is_group, is_hdf5, members, open_hdf5
-from cmaxslam_fbp.io.hdf5_reference import read_camera, read_groundtruth, read_imu, read_resolution
-from cmaxslam_fbp.io.hdf5_sink import write_hdf5
+from cmaxslam_fbp.io.hdf5.companions import Companions, find_companions
+from cmaxslam_fbp.io.hdf5.event_columns import EventsReader, choose_place, find_events
+from cmaxslam_fbp.io.hdf5.file import is_group, is_hdf5, members, open_hdf5
+from cmaxslam_fbp.io.hdf5.reference import read_camera, read_groundtruth, read_imu, read_resolution
+from cmaxslam_fbp.io.hdf5.sink import write_hdf5
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.writing import Sink
 from cmaxslam_fbp.trajectory import RotationTrajectory

@@ -17,8 +17,8 @@ from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events.from_arrays import UNIT_NS
 from cmaxslam_fbp.events.ordering import Piece
-from cmaxslam_fbp.io.event_text import TextLayout, read_event_text
 from cmaxslam_fbp.io.recording import Recording
+from cmaxslam_fbp.io.text.event_text import TextLayout, read_event_text
 
 _SAMPLE_BYTES = 1 << 18
 _FEWEST_TO_JUDGE = 1000  # of fewer whole numbers the rate tells nothing; cameras count microseconds

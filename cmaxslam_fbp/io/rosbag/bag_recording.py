@@ -13,12 +13,12 @@ from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.io.bag_sink import write_bag
-from cmaxslam_fbp.io.event_packets import EVENT_PACKET_TYPES, TRIGGER, EventPacket, PacketDecoder, parse_packet
 from cmaxslam_fbp.io.lens_names import distortion_model
 from cmaxslam_fbp.io.recording import Recording
-from cmaxslam_fbp.io.ros_bag import RosBag, Topic, is_ros1_bag
-from cmaxslam_fbp.io.ros_messages import EVENT_ARRAY_TYPES
+from cmaxslam_fbp.io.rosbag.bag_sink import write_bag
+from cmaxslam_fbp.io.rosbag.event_packets import EVENT_PACKET_TYPES, TRIGGER, EventPacket, PacketDecoder, parse_packet
+from cmaxslam_fbp.io.rosbag.ros_bag import ROS1_MAGIC, RosBag, Topic
+from cmaxslam_fbp.io.rosbag.ros_messages import EVENT_ARRAY_TYPES
 from cmaxslam_fbp.io.writing import Sink
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import RotationTrajectory
@@ -37,14 +37,10 @@ class BagRecording(Recording):
 
     description: ClassVar[str] = "a ROS 1 bag, a ROS 2 bag (its folder, .db3 or .mcap)"
     endings: ClassVar[tuple[str, ...]] = (".db3", ".mcap")
+    first_bytes: ClassVar[bytes] = ROS1_MAGIC
     folder_file: ClassVar[str] = "metadata.yaml"
     sinks: ClassVar[Mapping[str, Sink]] = {".bag": write_bag}  # of ROS 1
     damage_advice: ClassVar[str] = "the bag may be cut or damaged ('rosbag reindex' mends a ROS 1 bag without an index)"
-
-    @classmethod
-    def recognises(cls, path: Path) -> bool:
-        """Tell a ROS 1 bag by how it starts, whatever its name; a ROS 2 bag by its name."""
-        return super().recognises(path) or is_ros1_bag(path)
 
     def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
         super().__init__(path, options)

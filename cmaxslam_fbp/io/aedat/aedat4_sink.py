@@ -11,8 +11,8 @@ from typing import BinaryIO
 import numpy as np
 
 from cmaxslam_fbp.events import Events
-from cmaxslam_fbp.io.aedat4_file import EVENTS, IMU, LZ4, MAGIC
-from cmaxslam_fbp.io.flat_buffers import buffer_of_structs, buffer_of_tables
+from cmaxslam_fbp.io.aedat.aedat4_file import EVENTS, IMU, LZ4, MAGIC
+from cmaxslam_fbp.io.aedat.flat_buffers import buffer_of_structs, buffer_of_tables
 from cmaxslam_fbp.io.writing import EventSource, WriteEvents
 
 _EVENT = np.dtype([("t", "<i8"), ("x", "<i2"), ("y", "<i2"), ("p", "u1"), ("_", "V3")])

@@ -1,0 +1,1 @@
+"""HDF5 files: events, and what data sets keep beside them."""

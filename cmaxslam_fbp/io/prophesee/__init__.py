@@ -1,0 +1,1 @@
+"""Files of Prophesee's cameras: RAW and DAT."""

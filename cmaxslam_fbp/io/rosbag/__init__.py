@@ -1,0 +1,1 @@
+"""ROS bags: event arrays and event packets."""

@@ -1,0 +1,1 @@
+"""Events as text: the ECD's layout, and CSV."""
