@@ -13,6 +13,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,30 @@ def torch_cases(events: Points, device: str, threads: int = 1) -> Iterator[tuple
         yield f"{label} vjp", timed(lambda b=b: b.vjp(points, None, frame_bar))  # type: ignore[misc]
 
 
+def sample_cases(events: Points, count: int) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield gradients of the same events as samples of unequal length: in one call, filled up, and in a loop."""
+    import torch
+
+    torch.set_num_threads(1)
+    binning = Binning(SHAPE, "rect", "linear", backend="torch")
+    points, frame_bar = torch.from_numpy(events.points), torch.from_numpy(events.frame_bar)
+    cuts = np.sort(np.random.default_rng(0).integers(0, len(points) + 1, count - 1))
+    offsets = torch.tensor([0, *cuts, len(points)])
+    lengths = offsets.diff()
+    is_there = torch.arange(int(lengths.max())) < lengths[:, None]  # (samples, longest)
+    filled = points.new_zeros((*is_there.shape, 2)).masked_scatter(is_there[..., None], points)
+
+    def backward(leaf: torch.Tensor, frames: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[], object]:
+        leaf = leaf.requires_grad_()
+        return lambda: torch.autograd.grad((frames(leaf) * frame_bar).sum(), leaf)
+
+    name = f"torch cpu, {count} samples,"
+    yield f"{name} offsets", backward(points, lambda x: binning(x, offsets=offsets))
+    yield f"{name} filled up", backward(filled, lambda x: binning(x, is_there))
+    pieces = [slice(first, last) for first, last in pairwise(offsets.tolist())]
+    yield f"{name} loop", backward(points, lambda x: torch.stack([binning(x[piece]) for piece in pieces]))
+
+
 def all_cases(events: Points) -> Iterator[tuple[str, Callable[[], object]]]:
     yield from today(events)
     yield from numba_cases(events, 1)
@@ -132,6 +157,8 @@ def all_cases(events: Points) -> Iterator[tuple[str, Callable[[], object]]]:
     try:
         yield from torch_cases(events, "cpu", 1)
         yield from torch_cases(events, "cpu", 2)
+        yield from sample_cases(events, 8)
+        yield from sample_cases(events, 64)
     except MissingExtraError as error:
         print(error, file=sys.stderr)
         return

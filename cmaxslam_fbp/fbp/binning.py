@@ -108,7 +108,7 @@ class Binning:
         options = {"threads": threads} if backend == "numba" else {}
         self._backend = _BACKENDS[backend](self.shape, KERNELS[kernel], kappa, **options)
 
-    def __call__(self, points: Any, weights: Any = None, *, out: Any = None) -> Any:
+    def __call__(self, points: Any, weights: Any = None, *, offsets: Any = None, out: Any = None) -> Any:
         """Bin the points.
 
         Parameters
@@ -116,16 +116,23 @@ class Binning:
         points : (N, D)
             Coordinates in bins, in the order of `shape`. Tensors may have more axes in front: (..., N, D).
         weights : (N,), optional
-            One per point; ones where there are none.
+            One per point; ones where there are none. Points that only fill up a batch have the weight zero.
+        offsets : (B + 1,), optional
+            For tensors, of samples of unequal length that lie behind each other in `points`: sample `b` is
+            `points[offsets[b] : offsets[b + 1]]`, the first offset is 0 and the last N.
         out : array of `shape`, optional
             Where to write the frame.
 
         Returns
         -------
         array of `shape`
-            The frame; (..., *shape) for tensors.
+            The frame; (..., *shape) for tensors, (B, *shape) with offsets.
         """
-        return self._backend.forward(points, weights, out)
+        if offsets is None:
+            return self._backend.forward(points, weights, out)
+        if self.backend != "torch":
+            raise BinningError("offsets are for the torch backend: bin arrays sample by sample")
+        return self._backend.forward_samples(points, weights, offsets)
 
     def jvp(self, points: Any, weights: Any, points_dot: Any, weights_dot: Any = None, *, out: Any = None) -> Any:
         """Return the change of the frame, `shape`, along tangents of the points (N, D) and of the weights (N,).

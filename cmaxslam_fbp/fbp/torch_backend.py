@@ -9,13 +9,15 @@ each is the transpose of the other, and a derivative along the points raises the
 differentiated any number of times, forward and backward. The only rule that is not calculus is that of functional
 backpropagation: `K_0` is made of `k` while nothing has been differentiated with respect to the points (`is_exact`), and
 of `kappa` from then on.
+
+Samples of unequal length lie behind each other: each point has an `owner`, the frame that it belongs to.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -32,11 +34,20 @@ _DEVICE_CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class FrameKernels:
-    """The shape of the frame and the two kernels: what the operations know besides tensors."""
+    """The shape of the frame and the two kernels: what the operations know besides tensors.
+
+    `owners` is how many frames the points (N, D) of a batch's element are shared among; None for one, without an axis.
+    """
 
     shape: tuple[int, ...]
     k: Kernel
     kappa: Kernel
+    owners: int | None = None
+
+    @property
+    def frames(self) -> tuple[int, ...]:
+        """The shape of what a batch's element is binned to: `shape`, or (owners, *shape)."""
+        return self.shape if self.owners is None else (self.owners, *self.shape)
 
     def table(self, is_exact: bool, dtype: torch.dtype) -> KernelTable:
         """Return the polynomials of `k` or of `kappa`, as good as the type of number asks for."""
@@ -51,12 +62,11 @@ class _Chunk:
     are not finite, touch the margin alone.
     """
 
-    def __init__(self, points: Tensor, table: KernelTable, shape: tuple[int, ...], frame_size: int) -> None:
+    def __init__(self, points: Tensor, frames: Tensor, table: KernelTable, shape: tuple[int, ...]) -> None:
         margin = table.support
         self._table, self._fractions = table, []
         self._weights: dict[tuple[int, int, int], Tensor] = {}
-        frames = torch.arange(points.shape[0], device=points.device) * frame_size
-        self.first = frames[:, None].expand(points.shape[:2])
+        self.first = frames * math.prod(n + 2 * margin for n in shape)
         columns = points.movedim(-1, 0).contiguous()
         for x, size, step in zip(columns, shape, _steps(shape, margin), strict=True):
             x = torch.where(torch.isfinite(x), x, -2.0 * margin).clamp(-2 * margin, size + 2 * margin)
@@ -92,19 +102,30 @@ class _Chunk:
         return product_
 
 
+def _flat(tensor: Tensor) -> Tensor:
+    """Return a tensor (..., N, M) as one with a single batch axis: (B, N, M), also where nothing is in it."""
+    return tensor.reshape(math.prod(tensor.shape[:-2]), *tensor.shape[-2:])
+
+
 def _steps(shape: tuple[int, ...], margin: int) -> list[int]:
     """Return the step of every axis of a frame with a margin, in bins."""
     sizes = [n + 2 * margin for n in shape]
     return [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
 
 
-def _chunks(points: Tensor, table: KernelTable, shape: tuple[int, ...]) -> Iterator[tuple[slice, _Chunk]]:
+def _chunks(
+    points: Tensor, owner: Tensor | None, table: KernelTable, grid: FrameKernels
+) -> Iterator[tuple[slice, _Chunk]]:
     """Cut the points (B, N, D) in chunks that bound the memory, whatever N and the support."""
     length = max(1, (_CPU_CHUNK if points.device.type == "cpu" else _DEVICE_CHUNK) // max(1, points.shape[0]))
-    frame_size = math.prod(n + 2 * table.support for n in shape)
+    batch = torch.arange(points.shape[0], device=points.device)[:, None] * (grid.owners or 1)
     for start in range(0, points.shape[1], length):
         where = slice(start, start + length)
-        yield where, _Chunk(points[:, where], table, shape, frame_size)
+        part = points[:, where]
+        frames = batch.expand(part.shape[:2])
+        if owner is not None:
+            frames = frames + owner.reshape(points.shape[:2])[:, where]
+        yield where, _Chunk(part, frames, table, grid.shape)
 
 
 def _rows(table: KernelTable, shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
@@ -119,30 +140,40 @@ def _raised(orders: Orders) -> Orders:
     return tuple(tuple(n + (e == d) for e, n in enumerate(order)) for order in orders for d in range(len(order)))
 
 
-def _gradients(points: Tensor, frame: Tensor, grid: FrameKernels, orders: Orders) -> Tensor:
+def _gradients(points: Tensor, frame: Tensor, owner: Tensor | None, grid: FrameKernels, orders: Orders) -> Tensor:
     """Return the derivatives of `gather` with respect to the points: (..., N, M, D). Equal ones are gathered once."""
     raised = _raised(orders)
     distinct = tuple(dict.fromkeys(raised))
-    gathered = gather(points, frame, grid, distinct, False)
+    gathered = gather(points, frame, owner, grid, distinct, False)
     picks = torch.tensor([distinct.index(order) for order in raised], device=points.device)
     return gathered.index_select(-1, picks).reshape(*points.shape[:-1], len(orders), len(grid.shape))
 
 
-def _in_front(tensor: Tensor, dim: int | None, size: int) -> Tensor:
-    return tensor.expand(size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
+def _in_front(info: Any, in_dims: Any, *tensors: Tensor | None) -> Iterator[Tensor | None]:
+    """Yield the tensors with the mapped axis in front of the batch; those that are not mapped are spread over it."""
+    for dim, tensor in zip(in_dims, tensors, strict=False):
+        if tensor is None:
+            yield None
+        else:
+            yield tensor.expand(info.batch_size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
 
 
 class Scatter(torch.autograd.Function):
-    """`h_j = sum_i sum_m v_im K_(n_m)(x_i - j)`: points (..., N, D) and values (..., N, M) to a frame (..., *shape)."""
+    """`h_j = sum_i sum_m v_im K_(n_m)(x_i - j)`: points (..., N, D) and values (..., N, M) to a frame (..., *shape).
+
+    With owners (..., N) the sum of a frame is over the points that it owns: (..., owners, *shape).
+    """
 
     @staticmethod
-    def forward(points: Tensor, values: Tensor, grid: FrameKernels, orders: Orders, is_exact: bool) -> Tensor:
+    def forward(
+        points: Tensor, values: Tensor, owner: Tensor | None, grid: FrameKernels, orders: Orders, is_exact: bool
+    ) -> Tensor:
         """Compute the operation, one neighbouring bin at a time."""
-        x, v = points.reshape(-1, *points.shape[-2:]), values.reshape(-1, *values.shape[-2:])
+        x, v = _flat(points), _flat(values)
         table = grid.table(is_exact, points.dtype)
         sizes = [n + 2 * table.support for n in grid.shape]
-        frame = points.new_zeros(x.shape[0] * math.prod(sizes))
-        for where, chunk in _chunks(x, table, grid.shape):
+        frame = points.new_zeros(x.shape[0] * (grid.owners or 1) * math.prod(sizes))
+        for where, chunk in _chunks(x, owner, table, grid):
             for offsets, step in _rows(table, grid.shape):
                 amounts: dict[int, Tensor] = {}  # what the row gets, by the order along the last axis
                 for m, order in enumerate(orders):
@@ -155,58 +186,60 @@ class Scatter(torch.autograd.Function):
                     frame.index_add_(0, index, sum(shares[1:], shares[0]).reshape(-1))
         inside = tuple(slice(table.support, -table.support) for _ in sizes)
         frame = frame.reshape(-1, *sizes)[(slice(None), *inside)]
-        return frame.reshape(*points.shape[:-2], *grid.shape)
+        return frame.reshape(*points.shape[:-2], *grid.frames)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         """Keep what the derivatives need."""
-        points, values, ctx.grid, ctx.orders, ctx.is_exact = inputs
-        ctx.save_for_backward(points, values)
-        ctx.save_for_forward(points, values)
+        points, values, owner, ctx.grid, ctx.orders, ctx.is_exact = inputs
+        ctx.save_for_backward(points, values, owner)
+        ctx.save_for_forward(points, values, owner)
 
     @staticmethod
     def backward(ctx: Any, frame_bar: Tensor) -> tuple[Tensor | None, ...]:
         """Pull a cotangent back: the transpose, and the gradients at the points."""
-        points, values = ctx.saved_tensors
+        points, values, owner = ctx.saved_tensors
         points_bar = values_bar = None
         if ctx.needs_input_grad[0]:
-            gradients = _gradients(points, frame_bar, ctx.grid, ctx.orders)
+            gradients = _gradients(points, frame_bar, owner, ctx.grid, ctx.orders)
             points_bar = (values[..., None] * gradients).sum(-2)
         if ctx.needs_input_grad[1]:
-            values_bar = gather(points, frame_bar, ctx.grid, ctx.orders, ctx.is_exact)
-        return points_bar, values_bar, None, None, None
+            values_bar = gather(points, frame_bar, owner, ctx.grid, ctx.orders, ctx.is_exact)
+        return points_bar, values_bar, None, None, None, None
 
     @staticmethod
     def jvp(ctx: Any, points_dot: Tensor | None, values_dot: Tensor | None, *_: Any) -> Tensor:
         """Push tangents forward."""
-        points, values = ctx.saved_tensors
-        frame_dot = points.new_zeros((*points.shape[:-2], *ctx.grid.shape))
+        points, values, owner = ctx.saved_tensors
+        frame_dot = points.new_zeros((*points.shape[:-2], *ctx.grid.frames))
         if points_dot is not None:
             along = (values[..., None] * points_dot[..., None, :]).flatten(-2)
-            frame_dot = frame_dot + scatter(points, along, ctx.grid, _raised(ctx.orders), False)
+            frame_dot = frame_dot + scatter(points, along, owner, ctx.grid, _raised(ctx.orders), False)
         if values_dot is not None:
-            frame_dot = frame_dot + scatter(points, values_dot, ctx.grid, ctx.orders, ctx.is_exact)
+            frame_dot = frame_dot + scatter(points, values_dot, owner, ctx.grid, ctx.orders, ctx.is_exact)
         return frame_dot
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, points: Tensor, values: Tensor, *constants: Any) -> tuple[Tensor, int]:
+    def vmap(
+        info: Any, in_dims: Any, points: Tensor, values: Tensor, owner: Tensor | None, *constants: Any
+    ) -> tuple[Tensor, int]:
         """Move the mapped axis in front of the batch."""
-        points = _in_front(points, in_dims[0], info.batch_size)
-        values = _in_front(values, in_dims[1], info.batch_size)
-        return scatter(points, values, *constants), 0
+        return scatter(*_in_front(info, in_dims, points, values, owner), *constants), 0
 
 
 class Gather(torch.autograd.Function):
     """`q_im = sum_j h_j K_(n_m)(x_i - j)`: points (..., N, D) and a frame (..., *shape) to values (..., N, M)."""
 
     @staticmethod
-    def forward(points: Tensor, frame: Tensor, grid: FrameKernels, orders: Orders, is_exact: bool) -> Tensor:
+    def forward(
+        points: Tensor, frame: Tensor, owner: Tensor | None, grid: FrameKernels, orders: Orders, is_exact: bool
+    ) -> Tensor:
         """Compute the operation, one neighbouring bin at a time."""
-        x, h = points.reshape(-1, *points.shape[-2:]), frame.reshape(-1, *grid.shape)
+        x, h = _flat(points), frame.reshape(-1, *grid.shape)
         table, last = grid.table(is_exact, points.dtype), len(grid.shape) - 1
         h = torch.nn.functional.pad(h, [table.support] * (2 * len(grid.shape))).reshape(-1)
         values = x.new_zeros((len(orders), *x.shape[:2]))
-        for where, chunk in _chunks(x, table, grid.shape):
+        for where, chunk in _chunks(x, owner, table, grid):
             for offsets, step in _rows(table, grid.shape):
                 sums: dict[int, Tensor] = {}  # over the row, by the order along the last axis
                 for s in range(table.support):
@@ -222,44 +255,51 @@ class Gather(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         """Keep what the derivatives need."""
-        points, frame, ctx.grid, ctx.orders, ctx.is_exact = inputs
-        ctx.save_for_backward(points, frame)
-        ctx.save_for_forward(points, frame)
+        points, frame, owner, ctx.grid, ctx.orders, ctx.is_exact = inputs
+        ctx.save_for_backward(points, frame, owner)
+        ctx.save_for_forward(points, frame, owner)
 
     @staticmethod
     def backward(ctx: Any, values_bar: Tensor) -> tuple[Tensor | None, ...]:
         """Pull a cotangent back: the transpose, and the gradients at the points."""
-        points, frame = ctx.saved_tensors
+        points, frame, owner = ctx.saved_tensors
         points_bar = frame_bar = None
         if ctx.needs_input_grad[0]:
-            points_bar = (values_bar[..., None] * _gradients(points, frame, ctx.grid, ctx.orders)).sum(-2)
+            points_bar = (values_bar[..., None] * _gradients(points, frame, owner, ctx.grid, ctx.orders)).sum(-2)
         if ctx.needs_input_grad[1]:
-            frame_bar = scatter(points, values_bar, ctx.grid, ctx.orders, ctx.is_exact)
-        return points_bar, frame_bar, None, None, None
+            frame_bar = scatter(points, values_bar, owner, ctx.grid, ctx.orders, ctx.is_exact)
+        return points_bar, frame_bar, None, None, None, None
 
     @staticmethod
     def jvp(ctx: Any, points_dot: Tensor | None, frame_dot: Tensor | None, *_: Any) -> Tensor:
         """Push tangents forward."""
-        points, frame = ctx.saved_tensors
+        points, frame, owner = ctx.saved_tensors
         values_dot = points.new_zeros((*points.shape[:-1], len(ctx.orders)))
         if points_dot is not None:
-            gradients = _gradients(points, frame, ctx.grid, ctx.orders)
+            gradients = _gradients(points, frame, owner, ctx.grid, ctx.orders)
             values_dot = values_dot + (gradients * points_dot[..., None, :]).sum(-1)
         if frame_dot is not None:
-            values_dot = values_dot + gather(points, frame_dot, ctx.grid, ctx.orders, ctx.is_exact)
+            values_dot = values_dot + gather(points, frame_dot, owner, ctx.grid, ctx.orders, ctx.is_exact)
         return values_dot
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, points: Tensor, frame: Tensor, *constants: Any) -> tuple[Tensor, int]:
+    def vmap(
+        info: Any, in_dims: Any, points: Tensor, frame: Tensor, owner: Tensor | None, *constants: Any
+    ) -> tuple[Tensor, int]:
         """Move the mapped axis in front of the batch."""
-        points = _in_front(points, in_dims[0], info.batch_size)
-        frame = _in_front(frame, in_dims[1], info.batch_size)
-        return gather(points, frame, *constants), 0
+        return gather(*_in_front(info, in_dims, points, frame, owner), *constants), 0
 
 
 # Bound once, because `apply` has no types.
 scatter: Callable[..., Tensor] = Scatter.apply
 gather: Callable[..., Tensor] = Gather.apply
+
+
+def _rises_to(ends: Tensor, count: int) -> bool:
+    """Return whether offsets on the host go from 0 to a number; those on a device are not fetched to be looked at."""
+    if ends.device.type != "cpu" or torch.compiler.is_compiling():
+        return True
+    return bool(ends[0] == 0 and ends[-1] == count and (ends.diff() >= 0).all())
 
 
 class TorchBackend:
@@ -276,7 +316,18 @@ class TorchBackend:
     def forward(self, points: Tensor, weights: Tensor | None, out: None) -> Tensor:
         """`h_j = sum_i w_i prod_d k(x_id - j_d)`."""
         x, w = self._points(points, out), self._weights(points, weights)
-        return scatter(x, w[..., None], self._grid, self._value, True)
+        return scatter(x, w[..., None], None, self._grid, self._value, True)
+
+    def forward_samples(self, points: Tensor, weights: Tensor | None, offsets: Tensor) -> Tensor:
+        """`h_bj = sum_(o_b <= i < o_(b + 1)) w_i prod_d k(x_id - j_d)`: one frame per sample."""
+        x, w = self._points(points, None), self._weights(points, weights)
+        ends = torch.as_tensor(offsets)
+        if ends.ndim != 1 or len(ends) < 2 or ends.is_floating_point() or x.ndim != 2 or not _rises_to(ends, len(x)):
+            raise BinningError(
+                "offsets must be whole numbers (B + 1,) in rising order, from 0 to the number of the points (N, D)"
+            )
+        owner = torch.bucketize(torch.arange(len(x), device=x.device), ends[1:-1].to(x.device), right=True)
+        return scatter(x, w[..., None], owner, replace(self._grid, owners=len(ends) - 1), self._value, True)
 
     def jvp(
         self,
@@ -291,10 +342,10 @@ class TorchBackend:
         frame_dot = x.new_zeros((*x.shape[:-2], *self._grid.shape))
         if points_dot is not None:
             along = w[..., None] * self._like(points_dot, x, x.shape, "points_dot")
-            frame_dot = frame_dot + scatter(x, along, self._grid, _raised(self._value), False)
+            frame_dot = frame_dot + scatter(x, along, None, self._grid, _raised(self._value), False)
         if weights_dot is not None:
             amounts = self._like(weights_dot, x, x.shape[:-1], "weights_dot")[..., None]
-            frame_dot = frame_dot + scatter(x, amounts, self._grid, self._value, True)
+            frame_dot = frame_dot + scatter(x, amounts, None, self._grid, self._value, True)
         return frame_dot
 
     def vjp(
@@ -305,15 +356,15 @@ class TorchBackend:
         """
         x, w = self._points(points, out), self._weights(points, weights)
         h_bar = self._frame(frame_bar, x)
-        points_bar = w[..., None] * _gradients(x, h_bar, self._grid, self._value)[..., 0, :]
+        points_bar = w[..., None] * _gradients(x, h_bar, None, self._grid, self._value)[..., 0, :]
         if not with_weights:
             return points_bar, None
-        return points_bar, gather(x, h_bar, self._grid, self._value, True)[..., 0]
+        return points_bar, gather(x, h_bar, None, self._grid, self._value, True)[..., 0]
 
     def hvp(self, points: Tensor, weights: Tensor | None, frame_bar: Tensor, points_dot: Tensor, out: None) -> Tensor:
         """`w_i sum_j hbar_j sum_e xdot_ie d^2/dx_id dx_ie prod_f kappa(x_if - j_f)`."""
         x, w = self._points(points, out), self._weights(points, weights)
-        curvatures = _gradients(x, self._frame(frame_bar, x), self._grid, _raised(self._value))
+        curvatures = _gradients(x, self._frame(frame_bar, x), None, self._grid, _raised(self._value))
         x_dot = self._like(points_dot, x, x.shape, "points_dot")
         return w[..., None] * (curvatures * x_dot[..., None, :]).sum(-1)
 
@@ -321,7 +372,7 @@ class TorchBackend:
         """`w_i sum_j hbar_j d^2/dx_id dx_ie prod_f kappa(x_if - j_f)` for all `d <= e`."""
         x, w = self._points(points, out), self._weights(points, weights)
         upper = tuple(dict.fromkeys(_raised(_raised(self._value))))
-        return w[..., None] * gather(x, self._frame(frame_bar, x), self._grid, upper, False)
+        return w[..., None] * gather(x, self._frame(frame_bar, x), None, self._grid, upper, False)
 
     def _points(self, points: Tensor, out: None) -> Tensor:
         dimensions = len(self._grid.shape)

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -116,6 +117,67 @@ def test_batches_are_binned_as_if_one_by_one(case):
     torch.testing.assert_close(torch.func.vmap(gradient)(batch), each, atol=1e-13, rtol=1e-13)
 
 
+OFFSETS = [0, 70, 70, 71, 200]  # one sample is empty, and one has a single point
+
+
+def split(tensor):
+    return [tensor[first:last] for first, last in pairwise(OFFSETS)]
+
+
+def test_samples_of_unequal_length_are_binned_as_if_one_by_one(case):
+    """The frames, their gradients, and the gradients of these: with offsets, and filled up with weights of zero."""
+    ours, _, _, (tx, tw, tx_dot, _, th_bar) = case
+    tx, tw = tx.clone().requires_grad_(), tw.clone().requires_grad_()
+    longest = max(len(sample) for sample in split(tx))
+
+    def fill(tensor):
+        rest = [(longest - len(part), *tensor.shape[1:]) for part in split(tensor)]
+        parts = [torch.cat([part, part.new_zeros(size)]) for part, size in zip(split(tensor), rest, strict=True)]
+        return torch.stack(parts)
+
+    single = torch.stack([ours(x, w) for x, w in zip(split(tx), split(tw), strict=True)])
+    tilt = torch.arange(1.0, len(OFFSETS), dtype=tx.dtype).reshape(-1, *[1] * th_bar.ndim)
+
+    def derivatives(frames):
+        loss = (frames * th_bar * tilt).sum() + frames.square().sum() / 2
+        first = torch.autograd.grad(loss, (tx, tw), create_graph=True)
+        second = torch.autograd.grad((first[0] * tx_dot).sum() + first[1].sum(), (tx, tw), retain_graph=True)
+        return *first, *second
+
+    expected = derivatives(single)
+    for frames in (ours(tx, tw, offsets=OFFSETS), ours(fill(tx), fill(tw))):
+        torch.testing.assert_close(frames, single, atol=1e-13, rtol=1e-13)
+        for ours_, alone in zip(derivatives(frames), expected, strict=True):
+            torch.testing.assert_close(ours_, alone, atol=1e-11, rtol=1e-11)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")  # from inside Torch
+def test_samples_by_offsets_can_be_mapped_and_pushed_forward(case):
+    ours, _, _, (tx, tw, tx_dot, tw_dot, _) = case
+    whole = torch.func.vmap(lambda x: ours(x, tw, offsets=torch.tensor(OFFSETS)))(torch.stack([tx, tx + 0.3]))
+    torch.testing.assert_close(whole[1], ours(tx + 0.3, tw, offsets=OFFSETS), atol=1e-13, rtol=1e-13)
+    _, pushed = torch.func.jvp(lambda x, w: ours(x, w, offsets=torch.tensor(OFFSETS)), (tx, tw), (tx_dot, tw_dot))
+    alone = [ours.jvp(*parts) for parts in zip(*map(split, (tx, tw, tx_dot, tw_dot)), strict=True)]
+    torch.testing.assert_close(pushed, torch.stack(alone), atol=1e-11, rtol=1e-11)
+
+
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+def test_a_compiled_loss_has_the_same_gradient():
+    """The compiler leaves the binning itself as it is, and compiles what is around it."""
+    ours, generator = Binning((11, 14), backend="torch"), torch.Generator().manual_seed(0)
+    events, flow = 10 * torch.rand((50, 2), generator=generator), torch.rand((50, 2), generator=generator)
+
+    def loss(flow):
+        return ours(events - 0.3 * flow, offsets=[0, 20, 50]).square().mean(dim=(1, 2)).log().sum()
+
+    gradients = []
+    for function in (loss, torch.compile(loss, backend="aot_eager")):
+        leaf = flow.clone().requires_grad_()
+        gradients += torch.autograd.grad(function(leaf), leaf)
+    torch.testing.assert_close(*gradients)
+    assert gradients[0].abs().max() > 1e-3
+
+
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("float16", 0.03), ("bfloat16", 0.25)])
 def test_every_floating_type_is_kept(dtype, tolerance, cloud):
     c = cloud((11, 14), count=60)
@@ -148,10 +210,11 @@ def test_temporaries_do_not_grow_with_the_number_of_points_times_the_support():
                     Largest.size = max(Largest.size, tensor.numel())
             return result
 
-    points = torch.rand((100_000, 2), dtype=torch.float32) * 10
+    points = torch.rand((100_000, 2), dtype=torch.float32, requires_grad=True)
     binning = Binning((11, 14), "gauss", "cubic", backend="torch")
     with Largest():
-        binning.vjp(points, None, torch.ones(11, 14))
+        binning.vjp(points.detach(), None, torch.ones(11, 14))
+        binning(10 * points, offsets=[0, 3, 99_000, 100_000]).square().sum().backward()
     assert Largest.size <= points.numel()
 
 
@@ -164,6 +227,10 @@ def test_temporaries_do_not_grow_with_the_number_of_points_times_the_support():
         (lambda b: b(torch.zeros(3, 2), torch.zeros(2)), "weights"),
         (lambda b: b(torch.zeros(3, 2), out=torch.zeros(6, 7)), "out"),
         (lambda b: b.vjp(torch.zeros(3, 2), None, torch.zeros(4, 4)), "frame_bar"),
+        (lambda b: b(torch.zeros(3, 2), offsets=[0, 2]), "offsets"),
+        (lambda b: b(torch.zeros(3, 2), offsets=[0, 2, 1, 3]), "offsets"),
+        (lambda b: b(torch.zeros(3, 2), offsets=[0.0, 3.0]), "offsets"),
+        (lambda b: b(torch.zeros(1, 3, 2), offsets=[0, 3]), "offsets"),
     ],
 )
 def test_tensors_that_do_not_fit_are_refused(call, words):
@@ -178,6 +245,8 @@ def test_no_operation_mixes_devices_or_copies_to_the_host(case):
     x, w = x.requires_grad_(), w.requires_grad_()
     for result in (
         ours(x, w),
+        ours(x, w, offsets=torch.tensor(OFFSETS, device="meta")),
+        ours(x, w, offsets=OFFSETS),
         ours.jvp(x, w, x_dot, w_dot),
         *ours.vjp(x, w, h_bar),
         ours.hvp(x, w, h_bar, x_dot),
