@@ -110,6 +110,7 @@ FORMATS = Choices(
         "aedat3": "cmaxslam_fbp.io.aedat.aedat3_recording:Aedat3Recording",
         "aedat2": "cmaxslam_fbp.io.aedat.aedat2_recording:Aedat2Recording",
         "raw": "cmaxslam_fbp.io.prophesee.raw_recording:RawRecording",
+        "packed": "cmaxslam_fbp.io.packed_recording:PackedRecording",
         "dat": "cmaxslam_fbp.io.prophesee.dat_recording:DatRecording",
         "es": "cmaxslam_fbp.io.es_recording:EsRecording",
         "csv": "cmaxslam_fbp.io.text.csv_recording:CsvRecording",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import Enum
 from typing import Annotated
 
@@ -39,14 +40,29 @@ def convert(
     assignments: Assignments = None,
     compression: BagCompression = Compression.none,
     overwrite: Overwrite = False,
+    pace: Annotated[
+        float | None, typer.Option(metavar="FACTOR", help="Of a stream: 1 is as fast as it was recorded.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Rewrite a recording, or a range of it, in another format."""
+    """Rewrite a recording, or a range of it, in another format; to '-' as a stream of packed events.
+
+    `cmaxslam-fbp convert FILE - --pace 1` plays a recording as a camera would, for `cmaxslam-fbp run -`.
+    """
     from cmaxslam_fbp.cli.progress import event_progress
+    from cmaxslam_fbp.errors import ConfigError
+    from cmaxslam_fbp.io.packed_events import write_packed
     from cmaxslam_fbp.io.writing import write_recording
 
     recording = source.open(path, config, assignments)
     stream = recording.chunks(source.start, source.duration)
+    if str(out) == "-":
+        write_packed(stream, recording.sensor_size, recording.camera, sys.stdout.buffer, pace=pace)
+        for line in stream.defects.describe():
+            typer.echo(f"warning: {line}", err=True)
+        return
+    if pace is not None:
+        raise ConfigError("--pace is for a stream: give '-' as the output")
     with event_progress("converting", quiet=quiet, total_s=source.duration) as progress:
         written = write_recording(
             recording, stream, out, compression=compression.value, overwrite=overwrite, progress=progress

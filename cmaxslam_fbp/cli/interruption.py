@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -14,10 +15,15 @@ class Interruption:
 
     Before the first window that is at once. Then it is after the window that is being computed, or at once where the
     signal comes a second time. While results are written it is not at all.
+
+    Parameters
+    ----------
+    on_signal : called when a signal comes: ends what the run may be waiting for
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_signal: Callable[[], None] = lambda: None) -> None:
         self.cause = ""
+        self._on_signal = on_signal
         self._is_running = self._is_writing = False
         self._handlers: dict[signal.Signals, Any] = {}
 
@@ -38,6 +44,11 @@ class Interruption:
             self.hold()
             raise KeyboardInterrupt
 
+    def stop(self, cause: str) -> None:
+        """Ask for an interruption after this window."""
+        self.cause = cause
+        self._on_signal()
+
     def hold(self) -> None:
         """From now on nothing interrupts."""
         self._is_writing = True
@@ -45,7 +56,8 @@ class Interruption:
     def _receive(self, number: int, _: FrameType | None) -> None:
         if self._is_writing:
             return
-        is_second, self.cause = bool(self.cause), signal.Signals(number).name
+        is_second = bool(self.cause)
+        self.stop(signal.Signals(number).name)
         if is_second or not self._is_running:
             self._is_writing = self._is_running
             raise KeyboardInterrupt

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -22,12 +25,15 @@ from cmaxslam_fbp.cli.options import (
     open_configured,
     takes_recording,
 )
-from cmaxslam_fbp.errors import OutputError
+from cmaxslam_fbp.errors import ConfigError, OutputError
 
 if TYPE_CHECKING:
+    from cmaxslam_fbp.cli.interruption import Interruption
+    from cmaxslam_fbp.io import Recording
     from cmaxslam_fbp.pipeline import SlamResult
     from cmaxslam_fbp.pipeline.saving import RunSaver
     from cmaxslam_fbp.pipeline.slam import OnStep, Step
+    from cmaxslam_fbp.pipeline.streaming import TrajectoryStream
     from cmaxslam_fbp.report.map_video import MapVideo
 
 
@@ -59,10 +65,14 @@ def run(
         Path | None, typer.Option("--video", metavar="FILE.mp4", help="Write a video of the map as it grows.")
     ] = None,
     output_style: OutputStyle = "tum",
+    stream: Annotated[
+        bool,
+        typer.Option("--stream", help="Write the trajectory to the standard output, line by line, as it settles."),
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run, and the video.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Estimate the orientation over time and a panoramic map from a recording.
+    """Estimate the orientation over time and a panoramic map from a recording; '-' reads a stream of events.
 
     Writes trajectory.txt (TUM), angular_velocity.csv, panorama.png and .npy, report.html, run.json, config.yaml, and
     metrics.json where the recording has reference poses.
@@ -70,11 +80,13 @@ def run(
     from cmaxslam_fbp.cli.interruption import Interruption
     from cmaxslam_fbp.cli.progress import slam_progress
     from cmaxslam_fbp.config import load_config
+    from cmaxslam_fbp.io.live.recording import LiveRecording
     from cmaxslam_fbp.io.run_folder import default_run_folder, run_folder
     from cmaxslam_fbp.io.trajectory_styles import STYLES, write_style
     from cmaxslam_fbp.pipeline import Slam
     from cmaxslam_fbp.pipeline.output import OUTPUTS
     from cmaxslam_fbp.pipeline.saving import RunSaver
+    from cmaxslam_fbp.pipeline.streaming import TrajectoryStream
     from cmaxslam_fbp.pipeline.warm_up import warm_up
     from cmaxslam_fbp.report.map_video import MapVideo
     from cmaxslam_fbp.report.reference import field_of_view
@@ -85,15 +97,25 @@ def run(
     resolved = load_config(config or (), assignments or (), flags)
     if video is not None and video.exists() and not (overwrite and video.is_file()):
         raise OutputError(f"{video} exists already; choose another name, or give --overwrite")
-    recording = open_configured(path, resolved)
+    slam, is_live = Slam(resolved), str(path) == "-"
+    recording = LiveRecording(sys.stdin.fileno(), resolved.recording) if is_live else open_configured(path, resolved)
     recording.require_camera()
-    place = out or default_run_folder(path)
+    slam.check(recording, refine=refine, start_s=source.start)
+    if stream and (refine or resolved.backend.translation != "none"):
+        raise ConfigError("--stream writes poses that do not change any more: leave out --refine and --hand-held")
+    if is_live and not quiet:
+        typer.echo("reading a stream: packet pictures and the SHA-256 of the input are left out", err=True)
+    place = out or default_run_folder(Path("stream") if is_live else path)
     files = set(OUTPUTS)
     if video is not None and video.parent.resolve() == place.resolve():
         files.add(video.name)
     files |= {name for name, _ in STYLES.values()}
-    with run_folder(place, overwrite=overwrite, files=files) as folder, Interruption() as interruption:
+    with (
+        run_folder(place, overwrite=overwrite, files=files) as folder,
+        Interruption(_stopping(recording)) as interruption,
+    ):
         saver = RunSaver(folder, resolved, recording, ["cmaxslam-fbp", *sys.argv[1:]])
+        poses = TrajectoryStream(sys.stdout) if stream else None
         ending: BaseException | None = None
         with ExitStack() as stack:
             try:
@@ -101,11 +123,13 @@ def run(
                 if compile_s > 3 and not quiet:
                     typer.echo(f"compiled the kernels in {compile_s:.0f} s; they are kept for the next run", err=True)
                 observers = [stack.enter_context(slam_progress(quiet=quiet, total_s=source.duration)), saver.on_step]
+                if poses is not None:
+                    observers.insert(0, partial(_pass_on, poses, interruption))
                 if video is not None:
                     frames = stack.enter_context(MapVideo(video, field_of_view(recording.require_camera())))
                     observers.append(partial(_film, frames))
                 observers.append(lambda _: interruption.check())
-                result = Slam(resolved).run(
+                result = slam.run(
                     recording,
                     start_s=source.start,
                     duration_s=source.duration,
@@ -116,13 +140,17 @@ def run(
                 ending = error
             interruption.hold()
         if ending is not None:
-            _break_off(saver, ending, interruption.cause)
+            _break_off(saver, ending, interruption.cause, poses)
+        if is_live and interruption.cause:  # the signal has ended the stream, and the run has come to its end
+            result = replace(result, interrupted=True)
+        if poses is not None:
+            _finish(poses, result)
         problems = saver.finish(result, interruption.cause)
         write_style(folder, output_style, result.trajectory(), overwrite=True)
     for warning in [*result.warnings, *problems]:
         typer.echo(f"warning: {warning}", err=True)
     if not quiet:
-        _print(result, folder)
+        _print(result, folder, to_stderr=stream)
     if result.interrupted:
         typer.echo(f"interrupted: the first {result.duration_s:.2f} s are in {folder}", err=True)
         raise typer.Exit(130)
@@ -134,7 +162,34 @@ def _tell(observers: list[OnStep], step: Step) -> None:
         observer(step)
 
 
-def _break_off(saver: RunSaver, error: BaseException, cause: str) -> NoReturn:
+def _stopping(recording: Recording) -> Callable[[], None]:
+    """Return what ends a stream at a signal; nothing else needs to be ended."""
+    return (lambda: None) if recording.live is None else recording.live.stop
+
+
+def _pass_on(poses: TrajectoryStream, interruption: Interruption, step: Step) -> None:
+    """Write the poses that have settled; where nobody reads them any more, the run ends."""
+    try:
+        poses.on_step(step)
+    except BrokenPipeError:
+        _give_up_output()
+        interruption.stop("nobody reads the standard output any more")
+
+
+def _finish(poses: TrajectoryStream, result: SlamResult) -> None:
+    """Write the last poses, to whoever still reads them."""
+    try:
+        poses.finish(result)
+    except BrokenPipeError:
+        _give_up_output()
+
+
+def _give_up_output() -> None:
+    """Let what is still to be written go nowhere: the interpreter would complain when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _break_off(saver: RunSaver, error: BaseException, cause: str, poses: TrajectoryStream | None) -> NoReturn:
     """Keep what there is of a run that ended with an error, say so, and end the program with it."""
     from cmaxslam_fbp.pipeline.output import RunState
 
@@ -142,6 +197,8 @@ def _break_off(saver: RunSaver, error: BaseException, cause: str) -> NoReturn:
     state = RunState.INTERRUPTED if is_interrupted else RunState.FAILED
     kept = saver.break_off(state, cause if is_interrupted else f"{type(error).__name__}: {error}")
     if kept is not None:
+        if poses is not None:
+            _finish(poses, kept)
         typer.echo(f"the first {kept.duration_s:.2f} s are in {saver.folder}", err=True)
     elif is_interrupted:
         typer.echo("interrupted before the first window was done: there is nothing to keep", err=True)
@@ -156,7 +213,7 @@ def _film(video: MapVideo, step: Step) -> None:
         video.add(step.panorama, step.R_wc, step.recording_s)
 
 
-def _print(result: SlamResult, folder: Path) -> None:
+def _print(result: SlamResult, folder: Path, *, to_stderr: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -179,10 +236,16 @@ def _print(result: SlamResult, folder: Path) -> None:
         table.add_row(
             "hand-held", f"{result.timing.refinement_s:.2f} s; parallax {result.hand_held.parallax_deg:.2f} deg"
         )
+    if result.live is not None and (latency := result.live.latency) is not None:
+        table.add_row(
+            "latency",
+            f"{latency.median_s:.2f} s in the median, {latency.percentile_95_s:.2f} s at 95 %, "
+            f"{latency.largest_s:.2f} s at most, from the arrival of an event to its pose",
+        )
     table.add_row("windows", f"{len(result.windows)}, tracking lost in {result.lost_windows}")
     table.add_row("peak memory", f"{peak_memory_mb():.0f} MB")
     table.add_row("results", str(folder))
     table.add_row("open", str(folder / "report.html"))
-    Console(markup=False).print(table, highlight=False)
+    Console(markup=False, stderr=to_stderr).print(table, highlight=False)
     if result.evaluation is not None:
-        Console().print(evaluation_table(result.evaluation))
+        Console(stderr=to_stderr).print(evaluation_table(result.evaluation))

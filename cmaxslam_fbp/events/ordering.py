@@ -26,6 +26,7 @@ class Defects:
     reordered: int = 0
     outside_sensor: int = 0
     alone_at_start: int = 0
+    too_late: int = 0
     beyond_lens: int = 0
     notes: list[str] = field(default_factory=list)
 
@@ -38,6 +39,8 @@ class Defects:
             )
         if self.reordered:
             lines.append(f"{self.reordered:,} events came out of order and were sorted by their stamps")
+        if self.too_late:
+            lines.append(f"{self.too_late:,} events came too late to be put into order, and were dropped")
         if self.outside_sensor:
             lines.append(f"{self.outside_sensor:,} events lay outside the sensor and were dropped")
         if self.beyond_lens:
@@ -54,30 +57,38 @@ class Piece:
     note: str = ""
 
 
-def restore_order(pieces: Iterable[Piece], defects: Defects) -> Iterator[Events]:
+def restore_order(pieces: Iterable[Piece], defects: Defects, held_back_ns: int = MAX_JUMP_BACK_NS) -> Iterator[Events]:
     """Yield the events of all pieces ordered by stamp; count those that stood behind a later one.
 
-    Stamps that go back by up to a second, within a piece or between pieces, are sorted (a stable sort: events
-    of the same stamp keep their order). A larger jump back is a `RecordingError` that names the place. For
-    that, one second of events is held back. A first stamp that stands alone, far before the others, is dropped. What
-    came before an error of the pieces is yielded before it is raised.
+    Stamps that go back by up to a second, within a piece or between pieces, are sorted (a stable sort: events of the
+    same stamp keep their order). A larger jump back is a `RecordingError` that names the place. For that, one second of
+    events is held back; with a smaller `held_back_ns`, events that come later than that are dropped. A first stamp that
+    stands alone, far before the others, is dropped. What came before an error of the pieces is yielded before it is
+    raised.
     """
     held: deque[Events] = deque()
     try:
-        yield from _in_order(pieces, defects, held)
+        yield from _in_order(pieces, defects, held, held_back_ns)
     except RecordingError:
         yield from held
         raise
 
 
-def _in_order(pieces: Iterable[Piece], defects: Defects, held: deque[Events]) -> Iterator[Events]:
+def _in_order(pieces: Iterable[Piece], defects: Defects, held: deque[Events], held_back_ns: int) -> Iterator[Events]:
     """Yield the events in order; those that later ones may still precede are in `held`."""
     count_held = 0
     newest_ns: int | None = None
+    given_ns = -LARGEST_NS  # the newest stamp that has left
     for piece in _without_lone_stamp((piece for piece in pieces if len(piece.events)), defects):
         if piece.note and piece.note not in defects.notes:
             defects.notes.append(piece.note)
         events, newest_ns = _sorted_within(piece, newest_ns, defects)
+        if events.t_ns[0] < given_ns:
+            late = int(np.searchsorted(events.t_ns, given_ns))
+            defects.too_late += late
+            events = events[late:]
+            if not len(events):
+                continue
         count_held += len(events)
         if count_held > _MOST_EVENTS_HELD:
             raise RecordingError(
@@ -91,8 +102,15 @@ def _in_order(pieces: Iterable[Piece], defects: Defects, held: deque[Events]) ->
             events = Events.concatenate([*reversed(overlapping), events])
             events = events[np.argsort(events.t_ns, kind="stable")]
         held.append(events)
-        while held[0].t_ns[-1] <= newest_ns - MAX_JUMP_BACK_NS:
+        settled_ns = newest_ns - held_back_ns
+        if held_back_ns < MAX_JUMP_BACK_NS and held[0].t_ns[0] <= settled_ns < held[0].t_ns[-1]:
+            # Nobody should wait for the rest of the piece.
+            count = int(np.searchsorted(held[0].t_ns, settled_ns, side="right"))
+            held[0], early = held[0][count:], held[0][:count]
+            held.appendleft(early)
+        while held and held[0].t_ns[-1] <= settled_ns:
             count_held -= len(held[0])
+            given_ns = int(held[0].t_ns[-1])
             yield held.popleft()
     yield from held
 

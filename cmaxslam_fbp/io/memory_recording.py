@@ -42,7 +42,7 @@ class MemoryRecording(Recording):
         for number, events in enumerate(self._chunks):
             yield Piece(events, f"chunk {number} of {self.path}")
 
-    def origin(self) -> tuple[str, str]:
+    def origin(self) -> tuple[str, str | None]:
         """Return the name, and the SHA-256 of the events."""
         total = hashlib.sha256()
         for events in self._chunks:

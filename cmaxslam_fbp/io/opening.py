@@ -26,10 +26,14 @@ def open_recording(path: str | os.PathLike[str], **options: Any) -> Recording:
     path = Path(path)
     settings = load_config(flags={f"recording.{name}": value for name, value in options.items()}).recording
     with one_line_errors(path):
+        if str(path) == "-":
+            raise RecordingError("the standard input is read by 'cmaxslam-fbp run -' alone: it can be read only once")
         if not path.exists():
             raise RecordingError(f"{path} does not exist; {_ADVICE}")
         if not path.is_dir() and not path.is_file():
-            raise RecordingError(f"{path} is a device or a pipe; give a file or folder")
+            raise RecordingError(
+                f"{path} is a device or a pipe; give a file or folder, or 'cmaxslam-fbp run - < {path}'"
+            )
         # The newest first: a format from outside may be a special case of one that is known.
         for form in reversed(_formats()):
             if form.recognises(path):

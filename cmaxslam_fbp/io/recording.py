@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import CalibrationError, CmaxSlamError, RecordingError
@@ -27,6 +27,9 @@ from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 _LONGEST_SIDE_PX = 4096  # no event camera comes near; tables of directions grow with it
 _LONGEST_S = 1e9  # thirty years, as nanoseconds far from what 64 bits hold
+
+if TYPE_CHECKING:
+    from cmaxslam_fbp.io.live.reader import LiveReader
 
 _T = TypeVar("_T")
 
@@ -76,6 +79,10 @@ class Recording(ABC):
         What to do where the sensor's size is not known.
     damage_advice : str
         What to do where a file cannot be read.
+    longest_disorder_ns : int
+        Events are sorted that are late by up to this; all wait for it.
+    live : LiveReader or None
+        What reads a stream, of which there is only one pass; None for what can be read again.
     """
 
     description: ClassVar[str]
@@ -87,6 +94,8 @@ class Recording(ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     size_advice: ClassVar[str] = "give it with --sensor-size WIDTHxHEIGHT"
     damage_advice: ClassVar[str] = "it may be cut or damaged"
+    longest_disorder_ns: ClassVar[int] = MAX_JUMP_BACK_NS
+    live: LiveReader | None = None
 
     def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
         self.path = path
@@ -151,8 +160,8 @@ class Recording(ABC):
         """Return name, type and number of messages of each part of the recording."""
         return []
 
-    def origin(self) -> tuple[str, str]:
-        """Return where the recording lies, in full, and the SHA-256 of its content."""
+    def origin(self) -> tuple[str, str | None]:
+        """Return where the recording lies, in full, and the SHA-256 of its content, where it can be read again."""
         try:
             return str(self.path.resolve()), digest(self.path)
         except OSError as error:  # it has gone since: what was computed from it is still worth keeping
@@ -253,7 +262,7 @@ class Recording(ABC):
 
     def _ordered(self, defects: Defects, skip_before_ns: int | None) -> Iterator[Events]:
         size = self.sensor_size
-        for events in restore_order(self._readable_pieces(skip_before_ns), defects):
+        for events in restore_order(self._readable_pieces(skip_before_ns), defects, self.longest_disorder_ns):
             inside = drop_outside(events, size)
             defects.outside_sensor += len(events) - len(inside)
             if len(inside):
@@ -277,18 +286,18 @@ class Recording(ABC):
 
     def _range(self, start_s: float | None, duration_s: float | None, defects: Defects) -> Iterator[Events]:
         limited = start_s is not None or duration_s is not None
-        first_ns = self.start_ns + round((start_s or 0.0) * NS_PER_S) if limited else None
-        end_ns = first_ns + round(duration_s * NS_PER_S) if first_ns is not None and duration_s else None
+        first_ns = self.start_ns + round(start_s * NS_PER_S) if start_s else None
+        skip_ns = None if first_ns is None else first_ns - MAX_JUMP_BACK_NS
         found = False
         last_ns: int | None = None
-        skip_ns = None if not start_s or first_ns is None else first_ns - MAX_JUMP_BACK_NS
         for events in self._ordered(defects, skip_ns):
             last_ns = int(events.t_ns[-1])
-            past_end = end_ns is not None and events.t_ns[0] >= end_ns
-            if first_ns is not None and not past_end:
-                events = events.between(first_ns, last_ns + 1 if end_ns is None else end_ns)
-            if past_end:
+            if first_ns is None:
+                first_ns = int(events.t_ns[0])
+            end_ns = last_ns + 1 if duration_s is None else first_ns + round(duration_s * NS_PER_S)
+            if events.t_ns[0] >= end_ns:
                 break
+            events = events.between(first_ns, end_ns)
             if len(events):
                 found = True
                 yield events

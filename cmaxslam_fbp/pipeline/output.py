@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +37,7 @@ from cmaxslam_fbp.report.run_files import REPORT_DATA, RunFiles
 from cmaxslam_fbp.trajectory import AngularVelocities
 
 RUN = "run.json"
+TRAJECTORY_COLUMNS = "# t tx ty tz qx qy qz qw (world from camera)"
 
 _HOT_PIXELS_LISTED = 100  # in run.json: those with the most events
 _VELOCITY_COLUMNS = "t_s,wx_rad_s,wy_rad_s,wz_rad_s,frontend_wx_rad_s,frontend_wy_rad_s,frontend_wz_rad_s,status"
@@ -72,7 +73,7 @@ class Run:
     @cached_property
     def origin(self) -> tuple[str, str | None]:
         """Where the recording lies, and its SHA-256; which is left out until the end, or where it cannot be read."""
-        if self.state is not RunState.RUNNING:
+        if self.state is not RunState.RUNNING or self.recording.live is not None:
             with suppress(OSError):
                 return self.recording.origin()
         return str(self.recording.path.resolve()), None
@@ -80,6 +81,8 @@ class Run:
     @cached_property
     def packet(self) -> tuple[Picture | None, Picture | None, dict[str, Any] | None]:
         """A packet of events as it came and as the frontend's velocity warps it, with its figures; or nothing."""
+        if self.recording.live is not None:
+            return None, None, None
         rows = self.result.velocities
         measured = rows[MEASURED[rows["status"]]]
         frontend = AngularVelocities(measured["t_ns"], measured["omega_rad_s"])
@@ -136,11 +139,10 @@ def _png(picture: Picture | None) -> bytes | None:
 
 def trajectory_header(result: SlamResult) -> str:
     """Return the comment above a trajectory: its columns, and the unit of positions where there are any."""
-    columns = "# t tx ty tz qx qy qz qw (world from camera"
     if result.hand_held is None:
-        return columns + ")"
+        return TRAJECTORY_COLUMNS
     unit = "metres" if result.scene_distance_m else "mean scene distances"
-    return f"{columns}; positions in {unit} from their mean)"
+    return f"{TRAJECTORY_COLUMNS[:-1]}; positions in {unit} from their mean)"
 
 
 def _trajectory(result: SlamResult, since_ns: int | None) -> tuple[list[int], list[str]]:
@@ -229,6 +231,7 @@ def _run_figures(run: Run) -> str | None:
                 "events": result.hot_pixels.events,
                 "x_y_events": result.hot_pixels.pixels[:_HOT_PIXELS_LISTED],
             },
+            "live": None if result.live is None else asdict(result.live),
             "peak_memory_mb": peak_memory_mb(),
             "warnings": result.warnings,
         }

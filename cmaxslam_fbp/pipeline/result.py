@@ -13,6 +13,7 @@ from cmaxslam_fbp.backend.hand_refinement import HandHeld
 from cmaxslam_fbp.backend.tracking import Tracking, WindowReport
 from cmaxslam_fbp.evaluation import Evaluation
 from cmaxslam_fbp.events.hot_pixels import HotPixels
+from cmaxslam_fbp.io.live.reader import LiveFigures
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.gaps import Stretch
 from cmaxslam_fbp.pipeline.trust import overall
@@ -65,6 +66,8 @@ class SlamResult:
         Errors, where the recording has reference poses.
     hand_held : HandHeld or None
         Translation and scene distances, where they were asked for.
+    live : LiveFigures or None
+        Of a stream: how long its poses took, and what was left out of it.
     scene_distance_m : float or None
         The unit of positions: the mean distance of the scene, where it is known.
     """
@@ -82,6 +85,7 @@ class SlamResult:
     unexplained_motion: float | None = None
     evaluation: Evaluation | None = None
     hand_held: HandHeld | None = None
+    live: LiveFigures | None = None
     scene_distance_m: float | None = None
 
     @property
@@ -129,22 +133,7 @@ class SlamResult:
 
         There are none inside a gap.
         """
-        step_ns = round(NS_PER_S / SAMPLE_RATE_HZ)
-        times, quaternions, positions = [], [], []
-        for stretch in self.stretches:
-            if since_ns is not None and stretch.end_ns < since_ns:
-                continue
-            skipped = 0 if since_ns is None else max(-((stretch.start_ns - since_ns) // step_ns), 0)
-            first_ns, last_ns = stretch.start_ns + skipped * step_ns, min(stretch.end_ns, stretch.spline.end_ns)
-            t_ns = np.arange(first_ns, last_ns + 1, step_ns, dtype=np.int64)
-            if len(t_ns) < 2 and since_ns is None and last_ns > first_ns:
-                t_ns = np.array([first_ns, last_ns], np.int64)
-            times.append(t_ns)
-            quaternions.append(stretch.spline.quaternions_at(t_ns))
-            if stretch.positions is not None:
-                positions.append((self.scene_distance_m or 1.0) * stretch.positions.positions_at(t_ns))
-        path = np.concatenate(positions) if positions else None
-        return RotationTrajectory(np.concatenate(times), np.concatenate(quaternions), path)
+        return sample_trajectory(self.stretches, since_ns, self.scene_distance_m or 1.0)
 
     def angular_velocities_at(self, t_ns: npt.NDArray[np.int64]) -> FloatArray:
         """Return the body-frame angular velocities (N, 3) in rad/s; NaN inside gaps and beyond the ends."""
@@ -153,3 +142,25 @@ class SlamResult:
             inside = (t_ns >= stretch.start_ns) & (t_ns <= stretch.end_ns) & stretch.spline.covers(t_ns)
             omega[inside] = stretch.spline.angular_velocities_at(t_ns[inside])
         return omega
+
+
+def sample_trajectory(
+    stretches: tuple[Stretch, ...], since_ns: int | None = None, unit: float = 1.0
+) -> RotationTrajectory:
+    """Return samples at 200 Hz, from the first event, or a later time, to the last event; positions in a unit."""
+    step_ns = round(NS_PER_S / SAMPLE_RATE_HZ)
+    times, quaternions, positions = [], [], []
+    for stretch in stretches:
+        if since_ns is not None and stretch.end_ns < since_ns:
+            continue
+        skipped = 0 if since_ns is None else max(-((stretch.start_ns - since_ns) // step_ns), 0)
+        first_ns, last_ns = stretch.start_ns + skipped * step_ns, min(stretch.end_ns, stretch.spline.end_ns)
+        t_ns = np.arange(first_ns, last_ns + 1, step_ns, dtype=np.int64)
+        if len(t_ns) < 2 and since_ns is None and last_ns > first_ns:
+            t_ns = np.array([first_ns, last_ns], np.int64)
+        times.append(t_ns)
+        quaternions.append(stretch.spline.quaternions_at(t_ns))
+        if stretch.positions is not None:
+            positions.append(unit * stretch.positions.positions_at(t_ns))
+    path = np.concatenate(positions) if positions else None
+    return RotationTrajectory(np.concatenate(times), np.concatenate(quaternions), path)

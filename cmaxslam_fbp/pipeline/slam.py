@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +24,7 @@ from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.io.recording import EventStream, Recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.feed import Feed
-from cmaxslam_fbp.pipeline.gaps import RunClock
+from cmaxslam_fbp.pipeline.gaps import RunClock, Stretch
 from cmaxslam_fbp.pipeline.result import SlamResult, Timing
 from cmaxslam_fbp.pipeline.trust import mark_windows, unexplained_motion
 
@@ -53,6 +54,8 @@ class Step:
         The map as it is now: a view that goes on changing.
     settled_ns : int or None
         The time of the recording before which the run changes nothing any more; None where it may change everything.
+    stretches : callable
+        Returns the trajectory by now; see `SlamResult`.
     result : callable
         Returns what there is by now, without errors against a reference.
     """
@@ -64,6 +67,7 @@ class Step:
     R_wc: npt.NDArray[np.float64]
     panorama: npt.NDArray[np.float32]
     settled_ns: int | None
+    stretches: Callable[[], tuple[Stretch, ...]]
     result: Callable[[], SlamResult]
 
 
@@ -95,6 +99,21 @@ class Slam:
                 "use `cmaxslam-fbp velocity`"
             )
 
+    def check(self, recording: Recording, *, refine: bool = False, start_s: float | None = None) -> None:
+        """Raise a `RecordingError` where a run needs more passes over a recording than it can give."""
+        if recording.live is None:
+            return
+        for name, wanted in (
+            ("--refine", refine),
+            ("--hand-held", self.config.backend.translation != "none"),
+            ("--start", bool(start_s)),
+        ):
+            if wanted:
+                raise RecordingError(
+                    f"{recording.path} can be read only once, which is not enough for {name}: leave that out, or keep "
+                    "the stream in a file (tee) and run on the file"
+                )
+
     def run(
         self,
         recording: Recording,
@@ -118,6 +137,7 @@ class Slam:
         on_step : callable, optional
             Called with a `Step` after each window.
         """
+        self.check(recording, refine=refine, start_s=start_s)
         run = _Run(self.config, recording, start_s, duration_s, on_step or (lambda step: None))
         interrupted = False
         try:
@@ -157,7 +177,7 @@ class _Run:
 
     def first_pass(self) -> None:
         """Follow the camera through the recording, frontend and backend side by side."""
-        with Feed(self._filtered(self._stream, self._filter, self._clock), self._estimator) as feed:
+        with Feed(self._filtered(self._stream, self._filter, self._clock), self._estimator) as feed, self._reading():
             self._feed = feed
             for window in self._windows(self._counted(feed.chunks())):
                 spline = self._backend.state.spline
@@ -172,6 +192,15 @@ class _Run:
                 report = self._backend.process(window, velocities, is_still=is_still)
                 speed_deg_s = float(np.degrees(np.linalg.norm(velocities.omega_rad_s[-1])))
                 self._tell("tracking", window, report, speed_deg_s)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """End a stream where its work ends: nobody waits for more of it."""
+        try:
+            yield
+        finally:
+            if self._recording.live is not None:
+                self._recording.live.stop()
 
     def refine(self) -> None:
         """Adjust all windows against the map of the whole recording."""
@@ -251,13 +280,32 @@ class _Run:
         settled_ns = self._backend.settled_ns if self._refining_since is None else None
         if settled_ns is not None:
             settled_ns = int(self._clock.to_recording(settled_ns))
+        if settled_ns is not None and self._recording.live is not None:
+            self._recording.live.settle(settled_ns)
         recording_s = (window.next_ns - self._start_ns) / NS_PER_S
-        self._on_step(Step(stage, recording_s, report, speed_deg_s, rotation, state.map.image, settled_ns, self.result))
+        self._on_step(
+            Step(
+                stage,
+                recording_s,
+                report,
+                speed_deg_s,
+                rotation,
+                state.map.image,
+                settled_ns,
+                self._stretches,
+                self.result,
+            )
+        )
 
     @property
     def has_result(self) -> bool:
         """Whether a window is done."""
         return bool(self._backend.state.reports)
+
+    def _stretches(self) -> tuple[Stretch, ...]:
+        spline = self._backend.state.require_spline()
+        path = None if self._hand_held is None else self._hand_held.positions
+        return self._clock.stretches(spline, self._start_ns, min(self._end_ns, spline.end_ns), path)
 
     def result(self) -> SlamResult:
         """Return what there is."""
@@ -265,9 +313,7 @@ class _Run:
         if state.spline is None or feed is None:
             raise RecordingError(f"{self._recording.path} has no events to process")
         now = time.perf_counter()
-        end_ns = min(self._end_ns, state.spline.end_ns)
-        path = None if self._hand_held is None else self._hand_held.positions
-        stretches = self._clock.stretches(state.spline, self._start_ns, end_ns, path)
+        stretches = self._stretches()
         velocities = feed.velocities.rows()
         # What no rotation explains is not held against a run that has a translation.
         residuals = [] if self._hand_held is not None else list(feed.residuals)
@@ -293,6 +339,7 @@ class _Run:
             scene_distance_m=self._config.backend.scene_distance_m,
             hot_pixels=self._filter.hot_pixels,
             unexplained_motion=unexplained_motion(residuals),
+            live=None if self._recording.live is None else self._recording.live.figures(),
         )
         result.warnings.extend(self._warnings(result))
         return result
@@ -303,6 +350,8 @@ class _Run:
 
     def _warnings(self, result: SlamResult) -> list[str]:
         lines = [*self._stream.defects.describe(), *self._reference_faults]
+        if self._recording.live is not None:
+            lines += self._recording.live.describe()
         if self._hand_held_problem is not None:
             lines.append(self._hand_held_problem)
         hot, pixels = result.hot_pixels, self._recording.sensor_size.width * self._recording.sensor_size.height

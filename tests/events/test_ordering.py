@@ -69,3 +69,12 @@ def test_the_recording_starts_after_the_stamp_that_was_dropped():
 def test_stamps_near_the_end_of_64_bits_are_errors(times):
     with pytest.raises(RecordingError, match=r"piece 0 has stamps up to [0-9]+ ns, which no clock shows"):
         ordered((*times, *times))
+
+
+def test_with_less_held_back_what_comes_later_is_dropped():
+    defects = Defects()
+    pieces = [(0, 30, 20), (25, 60), (55, 90), (40, 49, 91, 92)]
+    stream = restore_order((Piece(events_at(*times), "") for times in pieces), defects, held_back_ns=10)
+    assert np.concatenate([events.t_ns for events in stream]).tolist() == [0, 20, 25, 30, 55, 60, 90, 91, 92]
+    assert defects.too_late == 2
+    assert "2 events came too late to be put into order, and were dropped" in defects.describe()

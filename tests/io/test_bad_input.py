@@ -254,6 +254,7 @@ def test_a_pipe_or_a_device_is_refused_at_once(tmp_path, make):
     path = tmp_path / "pipe.txt"
     make(path)
     assert "is a device or a pipe" in line_of(path)
+    assert f"or 'cmaxslam-fbp run - < {path}'" in line_of(path)
     with pytest.raises(TrajectoryError, match=r"pipe\.txt: cannot be read \(not a file\)"):
         read_trajectory(path)
     good = write_npz(tmp_path / "a.npz")

@@ -111,7 +111,7 @@ def test_what_is_wrong_with_a_raw_file_is_one_line(write, rows):
     end = len(EVK4) + len(data) - 2
     with pytest.raises(RecordingError, match=rf"a\.raw ends within a word of 2 bytes, at byte {end}: the file is cut"):
         read(write(EVK4, data[:-1]))
-    with pytest.raises(RecordingError, match="has the encoding EVT4; EVT2, EVT21, EVT3 are read"):
+    with pytest.raises(RecordingError, match="has the encoding EVT4; EVT2, EVT21, EVT3, packed are read"):
         open_recording(write("% evt 4.0\n% format EVT4\n", b""))
     with pytest.raises(RecordingError, match="no header with lines of '% key value'"):
         open_recording(write("", data))

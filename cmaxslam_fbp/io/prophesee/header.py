@@ -1,4 +1,4 @@
-"""The text at the start of Prophesee's files: lines of `% key value`."""
+"""The text at the start of Prophesee's files and streams: lines of `% key value`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,23 @@ from pathlib import Path
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import SensorSize
 
-_LONGEST_HEADER = 1 << 16
+LONGEST_HEADER = 1 << 16
 
 
 def read_header(path: Path) -> tuple[dict[str, str], int]:
-    """Return the values by key, in small letters, and where the data begin.
+    """Return the values of a file's header by key, in small letters, and where the data begin."""
+    with path.open("rb") as file:
+        values, at, _ = parse_header(file.read(LONGEST_HEADER))
+    if not values:
+        raise RecordingError(f"{path} has no header with lines of '% key value'")
+    return values, at
+
+
+def parse_header(head: bytes) -> tuple[dict[str, str], int, bool]:
+    """Return the values by key, where the data begin, and whether that is certain, or the next bytes may be header.
 
     They begin behind the line `% end`, or at the first line that does not start as the others do.
     """
-    with path.open("rb") as file:
-        head = file.read(_LONGEST_HEADER)
     values: dict[str, str] = {}
     at = 0
     for line in re.finditer(rb"% ?([ -~]*)\r?\n", head):
@@ -26,11 +33,9 @@ def read_header(path: Path) -> tuple[dict[str, str], int]:
         at = line.end()
         key, _, value = line.group(1).decode("latin-1").strip().partition(" ")
         if key.lower() == "end":
-            break
+            return values, at, True
         values[key.lower()] = value.strip()
-    if not values:
-        raise RecordingError(f"{path} has no header with lines of '% key value'")
-    return values, at
+    return values, at, not re.fullmatch(rb"(%[ -~]*\r?)?", head[at:])
 
 
 def size_of(width: str | None, height: str | None) -> SensorSize | None:

@@ -24,7 +24,7 @@ EVENT_ARRAY_TYPES = tuple(
 EVENT_DEFINITION = "uint16 x\nuint16 y\ntime ts\nbool polarity\n"
 EVENT_ARRAY_DEFINITION = "std_msgs/Header header\nuint32 height\nuint32 width\n{package}/Event[] events\n"
 
-_ROS1_EVENT = np.dtype([("x", "<u2"), ("y", "<u2"), ("s", "<u4"), ("ns", "<u4"), ("p", "u1")])
+ROS1_EVENT = np.dtype([("x", "<u2"), ("y", "<u2"), ("s", "<u4"), ("ns", "<u4"), ("p", "u1")])
 
 
 def parse_ros1(data: bytes) -> tuple[SensorSize, Events]:
@@ -40,8 +40,12 @@ def parse_ros1(data: bytes) -> tuple[SensorSize, Events]:
             f"an event message has {len(data)} bytes, but {count} events take {start + 13 * count}: "
             "the message is cut, or its type is not an EventArray of 13 bytes an event"
         )
-    records = np.frombuffer(data, _ROS1_EVENT, count, start)
-    return SensorSize(width, height), _to_events(*(records[field] for field in ("x", "y", "s", "ns", "p")))
+    return SensorSize(width, height), from_ros1(np.frombuffer(data, ROS1_EVENT, count, start))
+
+
+def from_ros1(records: np.ndarray) -> Events:
+    """Return the events of packed records."""
+    return _to_events(*(records[field] for field in ("x", "y", "s", "ns", "p")))
 
 
 def parse_cdr(data: bytes) -> tuple[SensorSize, Events]:
@@ -100,9 +104,14 @@ def serialize_ros1(events: Events, size: SensorSize, stamp_ns: int, sequence: in
     name = frame_id.encode()
     header = struct.pack("<IIII", sequence, *divmod(stamp_ns, NS_PER_S), len(name)) + name
     header += struct.pack("<III", size.height, size.width, len(events))
-    records = np.empty(len(events), _ROS1_EVENT)
+    return header + to_ros1(events).tobytes()
+
+
+def to_ros1(events: Events) -> np.ndarray:
+    """Return events as packed records."""
+    records = np.empty(len(events), ROS1_EVENT)
     records["x"], records["y"], records["p"] = events.x, events.y, events.p
     seconds = events.t_ns // NS_PER_S
     records["s"] = seconds
     records["ns"] = events.t_ns - seconds * NS_PER_S
-    return header + records.tobytes()
+    return records
