@@ -125,7 +125,7 @@ def test_existing_outputs_unknown_endings_and_missing_folders(tmp_path, make_eve
     assert (tmp_path / "a.bag").read_text() == "precious"
     write_recording(source, [events], tmp_path / "a.bag", overwrite=True)
     assert len(Events.concatenate(open_recording(tmp_path / "a.bag").chunks())) == 10
-    with pytest.raises(OutputError, match=r"use .*\.bag, .*\.npz, \.zip"):
+    with pytest.raises(OutputError, match=r"use .*\.bag, .*\.npz, .*\.zip"):
         write_recording(source, [events], tmp_path / "a.raw")
     with pytest.raises(OutputError, match=r"cannot write .*No such file or directory"):
         write_recording(source, [events], tmp_path / "missing" / "a.bag")
