@@ -20,7 +20,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 $(VENV)/.installed-all: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[formats,torch,viewer,cluster,dev]' --constraint constraints.txt
+	$(BIN)/python -m pip install --quiet --editable '.[formats,torch,viewer,rerun,cluster,dev]' --constraint constraints.txt
 	touch $@ $(VENV)/.installed
 
 demo: $(VENV)/.installed

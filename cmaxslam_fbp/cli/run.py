@@ -64,6 +64,10 @@ def run(
     video: Annotated[
         Path | None, typer.Option("--video", metavar="FILE.mp4", help="Write a video of the map as it grows.")
     ] = None,
+    rerun: Annotated[
+        Path | None,
+        typer.Option("--rerun", metavar="FILE.rrd", help="Log the run for the Rerun viewer; needs the extra rerun."),
+    ] = None,
     output_style: OutputStyle = "tum",
     stream: Annotated[
         bool,
@@ -85,18 +89,21 @@ def run(
     from cmaxslam_fbp.io.trajectory_styles import STYLES, write_style
     from cmaxslam_fbp.pipeline import Slam
     from cmaxslam_fbp.pipeline.output import OUTPUTS
+    from cmaxslam_fbp.pipeline.rerun_steps import RerunSteps
     from cmaxslam_fbp.pipeline.saving import RunSaver
     from cmaxslam_fbp.pipeline.streaming import TrajectoryStream
     from cmaxslam_fbp.pipeline.warm_up import warm_up
     from cmaxslam_fbp.report.map_video import MapVideo
     from cmaxslam_fbp.report.reference import field_of_view
+    from cmaxslam_fbp.viewer.rerun_log import RerunLog
 
     flags = source.flags() | {"backend.translation": "scene" if hand_held else None, "backend.scene_distance_m": scale}
     for stage in ("frontend", "backend"):
         flags |= {f"{stage}.compute": compute, f"{stage}.device": device}
     resolved = load_config(config or (), assignments or (), flags)
-    if video is not None and video.exists() and not (overwrite and video.is_file()):
-        raise OutputError(f"{video} exists already; choose another name, or give --overwrite")
+    for file in filter(None, (video, rerun)):
+        if file.exists() and not (overwrite and file.is_file()):
+            raise OutputError(f"{file} exists already; choose another name, or give --overwrite")
     slam, is_live = Slam(resolved), str(path) == "-"
     recording = LiveRecording(sys.stdin.fileno(), resolved.recording) if is_live else open_configured(path, resolved)
     recording.require_camera()
@@ -107,8 +114,7 @@ def run(
         typer.echo("reading a stream: packet pictures and the SHA-256 of the input are left out", err=True)
     place = out or default_run_folder(Path("stream") if is_live else path)
     files = set(OUTPUTS)
-    if video is not None and video.parent.resolve() == place.resolve():
-        files.add(video.name)
+    files |= {file.name for file in filter(None, (video, rerun)) if file.parent.resolve() == place.resolve()}
     files |= {name for name, _ in STYLES.values()}
     with (
         run_folder(place, overwrite=overwrite, files=files) as folder,
@@ -116,6 +122,7 @@ def run(
     ):
         saver = RunSaver(folder, resolved, recording, ["cmaxslam-fbp", *sys.argv[1:]])
         poses = TrajectoryStream(sys.stdout) if stream else None
+        shown: RerunSteps | None = None
         ending: BaseException | None = None
         with ExitStack() as stack:
             try:
@@ -128,6 +135,10 @@ def run(
                 if video is not None:
                     frames = stack.enter_context(MapVideo(video, field_of_view(recording.require_camera())))
                     observers.append(partial(_film, frames))
+                if rerun is not None:
+                    log = stack.enter_context(RerunLog(rerun, recording.require_camera()))
+                    shown = RerunSteps(log, recording.require_camera())
+                    observers.append(shown.on_step)
                 observers.append(lambda _: interruption.check())
                 result = slam.run(
                     recording,
@@ -136,6 +147,8 @@ def run(
                     refine=refine,
                     on_step=partial(_tell, observers),
                 )
+                if shown is not None:
+                    shown.finish(result)
             except (Exception, KeyboardInterrupt) as error:  # whatever it is: what there is, the video too, stays
                 ending = error
             interruption.hold()

@@ -54,6 +54,8 @@ class Step:
         The map as it is now: a view that goes on changing.
     settled_ns : int or None
         The time of the recording before which the run changes nothing any more; None where it may change everything.
+    events : callable
+        Returns what the window is made of: passages of edges, or all its events, as configured.
     stretches : callable
         Returns the trajectory by now; see `SlamResult`.
     result : callable
@@ -67,6 +69,7 @@ class Step:
     R_wc: npt.NDArray[np.float64]
     panorama: npt.NDArray[np.float32]
     settled_ns: int | None
+    events: Callable[[], Events]
     stretches: Callable[[], tuple[Stretch, ...]]
     result: Callable[[], SlamResult]
 
@@ -292,6 +295,7 @@ class _Run:
                 rotation,
                 state.map.image,
                 settled_ns,
+                lambda: replace(window.events, t_ns=self._clock.to_recording(window.events.t_ns)),
                 self._stretches,
                 self.result,
             )

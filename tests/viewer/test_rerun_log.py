@@ -1,0 +1,108 @@
+"""`run --rerun`: the file is read back by Rerun's own reader."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from cmaxslam_fbp.errors import MissingExtraError, OutputError
+from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.io.trajectory_files import read_trajectory
+from cmaxslam_fbp.viewer import rerun_log
+
+CAMERA = Camera(240, 180, 199.1, 198.8, 132.2, 110.7, (), "plumb_bob")
+
+
+@pytest.fixture(scope="module")
+def out(simulated_bag, tmp_path_factory):
+    """The folder of a short run with its .rrd file."""
+    pytest.importorskip("rerun")
+    import subprocess
+
+    folder = tmp_path_factory.mktemp("rerun") / "out"
+    command = ["run", simulated_bag, "--out", folder, "--duration", "1.5", "--rerun", folder / "a.rrd", "--quiet"]
+    subprocess.run([sys.executable, "-m", "cmaxslam_fbp", *map(str, command)], check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def logged(out):
+    """All rows by entity: times in seconds, and the columns."""
+    from rerun.chunk import RrdReader
+
+    found = {}
+    for chunk in RrdReader(str(out / "a.rrd")).stream():
+        batch = chunk.to_record_batch()
+        times = batch.column(rerun_log.TIMELINE).to_numpy(zero_copy_only=False) if chunk.timeline_names else []
+        names = [name for name in batch.schema.names if ":" in name]
+        entry = found.setdefault(chunk.entity_path, {"timelines": set(), "t_s": []})
+        entry["timelines"] |= set(chunk.timeline_names)
+        entry["t_s"] += (np.asarray(times).astype("timedelta64[ns]").astype(np.int64) * 1e-9).tolist()
+        for name in names:
+            entry.setdefault(name, []).extend(batch.column(name).to_pylist())
+    return found
+
+
+def test_every_part_of_a_run_is_logged_on_the_recording_s_timeline(logged, out):
+    entities = {name for name in logged if not name.startswith(("/__properties", "/world/path/"))}
+    assert entities == {
+        "/world", "/world/camera", "/world/camera/image", "/events", "/packet/before", "/packet/after", "/map",
+        "/tracking", "/curves/speed_deg_s", "/curves/contrast", "/curves/match", "/curves/events",
+        *(f"/curves/angular_velocity_deg_s/{axis}" for axis in "xyz"),
+    }  # fmt: skip
+    assert "/world/path/00000" in logged
+    for name in entities - {"/world", "/world/camera/image"}:
+        assert logged[name]["timelines"] == {rerun_log.TIMELINE}
+        assert 0 <= min(logged[name]["t_s"]) <= max(logged[name]["t_s"]) < 1.6
+    windows = json.loads((out / "run.json").read_text())["windows"]
+    assert len(logged["/packet/before"]["t_s"]) == len(logged["/tracking"]["t_s"]) == windows
+    assert 3 <= len(logged["/map"]["t_s"]) <= windows
+
+
+def test_the_camera_is_where_the_trajectory_says(logged, out):
+    trajectory = read_trajectory(out / "trajectory.txt")
+    camera = logged["/world/camera"]
+    order = np.argsort(camera["t_s"])
+    np.testing.assert_allclose(
+        np.array(camera["t_s"])[order], (trajectory.t_ns - trajectory.start_ns) * 1e-9, atol=2e-9
+    )
+    quaternions = np.array(camera["Transform3D:quaternion"], float).reshape(-1, 4)[order]
+    np.testing.assert_allclose(quaternions, trajectory.quaternions_xyzw, atol=1e-6)
+
+
+def test_pictures_are_those_of_the_sensor_and_of_the_map(logged):
+    import cv2
+
+    def shape(entity):
+        data = logged[entity]["EncodedImage:blob"][-1][0]
+        return cv2.imdecode(np.frombuffer(bytes(data), np.uint8), cv2.IMREAD_UNCHANGED).shape
+
+    assert shape("/packet/before") == shape("/packet/after") == shape("/world/camera/image") == (180, 240)
+    assert shape("/map") == (512, 1024)
+
+
+def test_a_file_that_is_there_or_no_rrd_is_refused(run, out, simulated_bag, tmp_path):
+    words = run("run", simulated_bag, "--rerun", out / "a.rrd", code=1).stderr
+    assert "a.rrd exists already" in words
+    with pytest.raises(OutputError, match=r"a\.txt must end in \.rrd"):
+        rerun_log.RerunLog(tmp_path / "a.txt", CAMERA)
+    with pytest.raises(OutputError, match="cannot be written"):
+        rerun_log.RerunLog(tmp_path / "missing" / "a.rrd", CAMERA)
+
+
+def test_without_the_library_the_extra_is_named(run, monkeypatch, simulated_bag, tmp_path):
+    monkeypatch.setitem(sys.modules, "rerun", None)
+    with pytest.raises(MissingExtraError, match=r"Rerun is not installed: pip install 'cmaxslam-fbp\[rerun\]'"):
+        rerun_log.RerunLog(tmp_path / "a.rrd", CAMERA)
+    assert "cmaxslam-fbp[rerun]" in run("run", simulated_bag, "--rerun", "b.rrd", "--out", "o", code=1).stderr
+    assert not (tmp_path / "o").exists()
+
+
+def test_the_viewer_gets_the_file_of_the_run(run, out, monkeypatch, tmp_path):
+    opened = []
+    monkeypatch.setattr(rerun_log, "open_viewer", opened.append)
+    run("view", out, "--rerun")
+    run("view", out / "a.rrd", "--rerun")
+    assert opened == [out / "a.rrd", out / "a.rrd"]
+    assert "has no .rrd file" in run("view", tmp_path, "--rerun", code=1).stderr
