@@ -1,5 +1,6 @@
 """Scenes, motions and the events that they cause."""
 
+from cmaxslam_fbp.simulation.dense_flow import DenseFlow, dense_flow
 from cmaxslam_fbp.simulation.foreground import ForegroundSettings
 from cmaxslam_fbp.simulation.imu import ImuNoise
 from cmaxslam_fbp.simulation.lighting import CoverSettings, FlickerSettings
@@ -12,6 +13,7 @@ from cmaxslam_fbp.simulation.simulator import Simulation
 __all__ = [
     "SENSORS",
     "CoverSettings",
+    "DenseFlow",
     "FlickerSettings",
     "ForegroundSettings",
     "ImuNoise",
@@ -22,4 +24,5 @@ __all__ = [
     "SensorSettings",
     "Simulation",
     "SimulationSettings",
+    "dense_flow",
 ]

@@ -54,6 +54,10 @@ class PlanarSimulation(SimulatedRecording):
         metric = np.einsum("kji,kj->ki", self.motion.rotations(t_s), self.translation.velocities(t_s))
         return np.asarray(metric / distances)
 
+    def scene_distances(self, directions: FloatArray, t_s: float) -> FloatArray:
+        """Return `(depth - p_z) / r_z` in metres (N,) for directions `r` (N, 3)."""
+        return np.asarray((self.settings.depth_m - self.translation.positions([t_s])[0, 2]) / directions[:, 2])
+
     @cached_property
     def _sight(self) -> FloatArray:
         """Farthest that the pixels see to the right or left, and up or down, on the normalised plane (2,)."""

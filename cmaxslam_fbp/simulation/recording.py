@@ -77,6 +77,12 @@ class SimulatedRecording(ABC):
     def _new_sensor(self) -> EventSensor:
         """Return a sensor in front of the scene."""
 
+    def scene_distances(self, directions: FloatArray, t_s: float) -> FloatArray | None:
+        """Return the distances in metres (N,) of the scene along unit directions (N, 3) of the world, from where the
+        camera is; None for a scene that is infinitely far.
+        """
+        return None
+
     @property
     def camera(self) -> Camera:
         """The camera of the recording."""

@@ -74,6 +74,11 @@ class RoomSimulation(SimulatedRecording):
         directions = Equirectangular(width, width // 2).unproject(np.stack([columns, rows], axis=-1))
         return self.room_map.distances(directions.reshape(-1, 3), position).reshape(width // 2, width)
 
+    def scene_distances(self, directions: FloatArray, t_s: float) -> FloatArray:
+        """Return the distances in metres (N,) of walls and boards along unit directions (N, 3)."""
+        assert self.translation is not None
+        return self.room_map.distances(directions, self.translation.positions([t_s])[0])
+
     @property
     def _texel_focal(self) -> float:
         return TEXELS_PER_PIXEL * max(self.camera.fx, self.camera.fy)
