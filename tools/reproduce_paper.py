@@ -13,7 +13,8 @@ from cmaxslam_fbp.cli import main
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
-        usage="reproduce_paper.py STUDY [--ecd DIR] [--data DIR] [--out DIR] [--quick] [--jobs N] [--packets N]",
+        usage="reproduce_paper.py STUDY [--ecd DIR] [--dsec DIR] [--data DIR] [--out DIR] [--quick] [--jobs N] "
+        "[--packets N]",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -14,12 +14,19 @@ def reproduce(
     study: Annotated[
         str,
         typer.Argument(
-            metavar="STUDY", help="bias, reconstruction, surrogates, angular, linear, cost, slam, or all of them: all."
+            metavar="STUDY",
+            help="bias, reconstruction, surrogates, angular, linear, cost, slam, flow, or all of them: all.",
         ),
     ],
     ecd: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder with the ECD's sequences (.bag, .zip or text); default: simulated."),
+    ] = None,
+    dsec: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Folder with DSEC's events and flow, for the study of flow; default: simulated."
+        ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Results, tables, plots.")] = Path(
         "reproduction"
@@ -48,7 +55,7 @@ def reproduce(
     from cmaxslam_fbp.rows.pools import PoolSettings
 
     pool = PoolSettings(jobs if jobs is not None or scheduler else 1, scheduler)
-    settings = StudySettings(out, ecd=ecd, data=data, quick=quick, pool=pool, packets=packets)
+    settings = StudySettings(out, ecd=ecd, data=data, quick=quick, pool=pool, packets=packets, dsec=dsec)
     try:
         with row_progress(study, quiet=quiet) as on_row:
             written = run_study(study, settings, on_row)

@@ -28,6 +28,8 @@ class StudySettings:
         Folder with sequences of the Event Camera Dataset; without it they are simulated.
     data : Path, optional
         Folder with `shapes_rotation_groundtruth.txt` and `slices/`; by default what CMAXSLAM_FBP_DATA names.
+    dsec : Path, optional
+        Folder with sequences of DSEC and their flow, for the study of flow; without it they are simulated.
     quick : bool
         A minute instead of the full size: whether it all works, not what comes out.
     pool : PoolSettings
@@ -42,10 +44,13 @@ class StudySettings:
     quick: bool = False
     pool: PoolSettings = IN_THIS_PROCESS
     packets: int | None = None
+    dsec: Path | None = None
 
     def __post_init__(self) -> None:
         if self.ecd is not None and not self.ecd.is_dir():
             raise StudyError(f"the folder {self.ecd} with the ECD does not exist; see tools/fetch_ecd.py")
+        if self.dsec is not None and not self.dsec.is_dir():
+            raise StudyError(f"the folder {self.dsec} with DSEC does not exist")
         if self.data is not None and not self.data.is_dir():
             raise StudyError(f"the folder {self.data} with real data does not exist")
         if self.packets is not None and self.packets < 1:

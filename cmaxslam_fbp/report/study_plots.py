@@ -120,10 +120,35 @@ def plot_signed_distributions(
     return as_png(figure)
 
 
+def plot_learning_curves(
+    panels: Mapping[str, Mapping[str, Sequence[tuple[Sequence[float], Sequence[float]]]]], title: str
+) -> bytes:
+    """Return a PNG with one plot per panel over steps: of each method a pale line per seed, and their mean.
+
+    Parameters
+    ----------
+    panels : label to method to one curve per seed: steps, the same for all, and values
+    title : of the figure
+    """
+    figure = new_figure(len(panels), panel_in=3.0)
+    axes = figure.subplots(len(panels), 1, squeeze=False, sharex=True)[:, 0]
+    for axis, (label, methods) in zip(axes, panels.items(), strict=True):
+        for k, (method, curves) in enumerate(methods.items()):
+            for steps, values in curves:
+                axis.plot(steps, values, color=COLORS[k], linewidth=0.8, alpha=0.35)
+            axis.plot(curves[0][0], np.mean([values for _, values in curves], 0), color=COLORS[k], label=method)
+        axis.set_ylabel(label)
+        tidy(axis)
+    axes[-1].set_xlabel("steps", fontsize=9)
+    figure.legend(*_entries(axes[0]), loc="outside lower center", ncols=5, frameon=False)
+    figure.suptitle(title, fontsize=11)
+    return as_png(figure)
+
+
 def plot_pictures(grid: Mapping[str, Mapping[str, npt.NDArray[np.uint8] | None]], title: str) -> bytes:
-    """Return a PNG with grey pictures side by side: one row of pictures per key, each with its name above."""
+    """Return a PNG with pictures side by side, grey or (h, w, 3): one row per key, each picture with its name above."""
     columns = max(len(row) for row in grid.values())
-    shapes = [picture.shape for row in grid.values() for picture in row.values() if picture is not None]
+    shapes = [picture.shape[:2] for row in grid.values() for picture in row.values() if picture is not None]
     slenderness = max((height / width for height, width in shapes), default=0.5)
     figure = new_figure(len(grid), panel_in=0.25 + 9.0 * slenderness / columns)
     axes = figure.subplots(len(grid), columns, squeeze=False)
@@ -133,7 +158,7 @@ def plot_pictures(grid: Mapping[str, Mapping[str, npt.NDArray[np.uint8] | None]]
             for side in axis.spines.values():
                 side.set_color("#c8d0d8")
         for axis, (column, picture) in zip(row_axes, cells.items(), strict=False):
-            axis.set_title(f"{row}, {column}", fontsize=8)
+            axis.set_title(f"{row},\n{column}" if columns > 4 else f"{row}, {column}", fontsize=8)
             if picture is not None:
                 axis.imshow(picture, cmap="gray", vmin=0, vmax=255, interpolation="lanczos")
     figure.suptitle(title, fontsize=11)

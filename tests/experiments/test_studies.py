@@ -8,7 +8,7 @@ import pytest
 
 from cmaxslam_fbp.experiments.studies import NAMES
 
-FILES = {"bias": ["bias_Var.png", "bias_LL.png"], "slam": ["maps.png"]}
+FILES = {"bias": ["bias_Var.png", "bias_LL.png"], "slam": ["maps.png"], "flow": ["flow.png", "pictures.png"]}
 
 
 def read(folder):
@@ -61,6 +61,18 @@ def test_the_slam_s_errors_are_those_of_a_simulated_pure_rotation(quick_study):
     rows = read(quick_study("slam"))
     assert {row["method"] for row in rows} == {"CMax-SLAM", "FBP", "our default"}
     assert all(float(row["absolute_best_fit_deg"]) < 1 for row in rows)
+
+
+def test_networks_learn_flow_from_events_alone(quick_study):
+    """With functional backpropagation, errors on recordings that are held out are at most half of those of no flow."""
+    pytest.importorskip("torch")
+    rows = [row for row in read(quick_study("flow")) if row["pixels"] == "dense"]
+    arms = {row["arm"] for row in rows}
+    errors = {arm: np.mean([float(row["epe_px"]) for row in rows if row["arm"] == arm]) for arm in arms}
+    assert arms == {"no flow at all", "linear, plain", "linear, FBP", "rect, FBP"}
+    assert errors["no flow at all"] > 4
+    assert errors["rect, FBP"] <= 0.5 * errors["no flow at all"]
+    assert errors["linear, FBP"] <= 0.5 * errors["no flow at all"]
 
 
 def test_the_cost_study_times_every_backend(quick_study):
