@@ -219,6 +219,15 @@ def usual_bends(rotations: RotationSpline, t_ns: IntArray, least_rad: float) -> 
     return np.asarray(np.sqrt(squares + least_rad**2))
 
 
+def second_difference_transposed(bends: FloatArray) -> FloatArray:
+    """Return the transpose of the second difference, of rows (K - 2, 3): (K, 3)."""
+    sums = np.zeros((len(bends) + 2, 3))
+    sums[:-2] += bends
+    sums[1:-1] -= 2 * bends
+    sums[2:] += bends
+    return sums
+
+
 def control_times(spline: RotationSpline | PositionSpline) -> IntArray:
     """Return the places (K,) of the controls of a spline, kept within the time that the spline covers."""
     places = spline.start_ns + (np.arange(len(spline)) - (spline.order // 2 - 1)) * spline.step_ns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
-from cmaxslam_fbp.backend.hand_motion import HandMotion, HandState, Priors
+from cmaxslam_fbp.backend.hand_motion import HandMotion, HandState, Priors, second_difference_transposed
 from cmaxslam_fbp.backend.parallax_warp import ParallaxWarp
 from cmaxslam_fbp.backend.region import Region, find_region
 from cmaxslam_fbp.backend.scene_distances import SceneDistances, as_single
@@ -104,15 +104,6 @@ class HandObjective:
         cost = 0.5 * (np.vdot(bends, by_bends) + np.vdot(curves, by_curves) + self._distance_strength * (s @ s))
         controls = state.positions.controls
         cost += 0.5 * motion.reach_strength * np.vdot(controls, controls)
-        by_controls = _transposed(by_curves) + motion.reach_strength * controls
+        by_controls = second_difference_transposed(by_curves) + motion.reach_strength * controls
         by_s = self._distance_strength * s
-        return float(cost), motion.pull(theta, _transposed(by_bends), by_controls, by_s)
-
-
-def _transposed(bends: FloatArray) -> FloatArray:
-    """Return the transpose of the second difference, of rows (K - 2, 3): (K, 3)."""
-    sums = np.zeros((len(bends) + 2, 3))
-    sums[:-2] += bends
-    sums[1:-1] -= 2 * bends
-    sums[2:] += bends
-    return sums
+        return float(cost), motion.pull(theta, second_difference_transposed(by_bends), by_controls, by_s)

@@ -1,0 +1,215 @@
+"""The contrast of all events of a recording, as a function of the camera's rotation and of its lens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
+from cmaxslam_fbp.backend.hand_motion import Priors, Whitening, control_times, second_difference_transposed, usual_bends
+from cmaxslam_fbp.backend.region import Region, find_region
+from cmaxslam_fbp.calibration.bearing_grid import BearingGrid, LensView
+from cmaxslam_fbp.calibration.compensation import compensating_turns
+from cmaxslam_fbp.calibration.lens_parameters import LensParameters
+from cmaxslam_fbp.calibration.lens_warp import LensWarp
+from cmaxslam_fbp.contrast.blur import GaussianBlur
+from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.fbp import Binning
+from cmaxslam_fbp.geometry import so3
+from cmaxslam_fbp.geometry.equirectangular import Equirectangular
+from cmaxslam_fbp.trajectory.position_spline import PositionSpline
+from cmaxslam_fbp.trajectory.spline import RotationSpline
+
+_MARGIN_PX = 12
+_NEARLY = 0.999
+_LENS_SHARE = 0.1  # expected curvature of the score by a lens parameter, per event and square pixel that it moves
+_MIN_EVENTS = 10.0  # of a control, where there are hardly any
+
+
+@dataclass(frozen=True)
+class LensState:
+    """How a camera turned, and the values (P,) of the parameters of its lens."""
+
+    rotations: RotationSpline
+    values: FloatArray
+
+
+class LensObjective:
+    """`f(theta) = -1/(2 H) sum (B h)^2 + priors`, to be minimised; `theta` are whitened turns (3 K,) and lens changes.
+
+    `h` is the map of all events, `H` the mean height that an event sees at the start, so that an event counts about
+    one. Too long a focal length shrinks all angles, and would be rewarded for a smaller map: map pixels shrink with
+    it, `p = s pi(R b)` with `s = f / f0` about the map's middle, so that one map pixel stays as many pixels of the
+    sensor (but for a map that goes all around: there the circle must close, which leaves no such choice). And a lens
+    that squeezes the border of the image would be rewarded for that: events are weighted by the root of the area that
+    their pixel covers on the map, `w = sqrt(dA_map / dA_sensor)`, so that `sum h^2` does not change with it.
+
+    Lens and motion are compensated (see `compensating_turns`): `delta_k = delta'_k + sum_j dphi_j D_jk`.
+
+    Parameters
+    ----------
+    all_events : ordered by time, within the spline
+    parameters : the free parameters of the lens
+    start : the state at `theta = 0`
+    px_per_px : pixels of the map per pixel of the sensor, at the image's centre
+    blur_sigma_px : of the map
+    """
+
+    def __init__(
+        self,
+        all_events: Events,
+        parameters: LensParameters,
+        start: LensState,
+        px_per_px: float,
+        blur_sigma_px: float,
+        priors: Priors | None = None,
+        kernel: str = "rect",
+        reconstruction: str | None = "linear",
+    ) -> None:
+        priors = priors or Priors()
+        self._parameters, self._start = parameters, start
+        camera = parameters.camera(start.values)
+        self._size = camera.height, camera.width
+        self._grid = BearingGrid(camera.width, camera.height)
+        self._view = view = self._grid.view(parameters, start.values)
+        width = 2 * round(np.pi * camera.fx * px_per_px)
+        projection = Equirectangular(width, width // 2)
+        seen = self._grid.expand(view.seen.astype(np.float64)) > _NEARLY
+        events = all_events[seen[all_events.y, all_events.x]]
+        spline = start.rotations
+        self._warp = warp = LensWarp(events, self._bearings(view), projection, spline)
+        self._weights: SingleArray = np.empty(len(events), np.float32)
+        self._weigh(view, 1.0)
+        self._points_bar: SingleArray = np.empty((len(events), 2), np.float32)
+        rotations = warp.rotations(spline)
+        self._points = warp.points(rotations)
+        self.region: Region = find_region(self._points, (projection.height, width), _MARGIN_PX)
+        self._middle = (np.array(self.region.frame_shape, np.float32) - 1) / 2
+        self._binning = Binning(self.region.frame_shape, kernel, reconstruction)
+        columns = "wrap" if self.region.padding else "zero"
+        self._blur = GaussianBlur(self.region.shape, blur_sigma_px, np.float32, rows="zero", columns=columns)
+        self._frame: SingleArray = np.empty(self.region.frame_shape, np.float32)
+        self._image: SingleArray = np.empty(self.region.shape, np.float32)
+        self._turns = 3 * len(spline)
+        self._along = compensating_turns(view, spline, control_times(spline), warp.edges_ns)
+        self._bend_strength = priors.weight / (priors.turns * usual_bends(spline, control_times(spline), priors.rest_rad)) ** 2
+        self._white_turns = Whitening(projection.focal_px**2 * self._events_of_controls(), self._bend_strength)
+        self._lens_strength = priors.weight / parameters.scales**2
+        self._white_lens = self._lens_whitening(projection.focal_px)
+        self.parameter_count = self._turns + len(parameters.names)
+        self.evaluations = 0
+        self._height = 1.0
+        self._render(rotations, 1.0)
+        total = float(np.vdot(self._image, self._image))
+        self._height = total / float(self._weights.sum(dtype=np.float64))
+        self._contrast = total / (len(all_events) * px_per_px**2)
+
+    @property
+    def contrast(self) -> float:
+        """The mean height that an event of the start saw, in maps of one scale: the best lens has the highest."""
+        return self._contrast
+
+    def state(self, theta: FloatArray) -> LensState:
+        """Return motion and lens of a `theta`."""
+        turns, changes = self._split(theta)
+        deltas = turns + np.einsum("j,jki->ki", changes, self._along)
+        return LensState(self._start.rotations.with_perturbation(0, deltas), self._start.values + changes)
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value, and its gradient by `theta`."""
+        self.evaluations += 1
+        turns, changes = self._split(theta)
+        state = self.state(theta)
+        view = self._grid.view(self._parameters, state.values) if self._parameters.allow(state.values) else None
+        if view is None or (self._view.seen & ~view.seen).any():  # a lens that does not see where events are
+            return 0.0, np.zeros(len(theta))
+        self._warp.see(self._bearings(view))
+        scale = self._scale(state)
+        by_root = self._weigh(view, scale)
+        rotations = self._warp.rotations(state.rotations)
+        self._render(rotations, scale)
+        value = -0.5 / self._height * float(np.vdot(self._image, self._image))
+        np.multiply(self._image, np.float32(-1 / self._height), out=self._image)
+        self._blur.adjoint(self._image, out=self._image)
+        bars, weights_bar = self._binning.vjp(self._points, self._weights, self.region.frame_of(self._image))
+        by_scale = float(np.vdot(bars, self._points - self._middle) + np.vdot(weights_bar, self._weights)) / scale
+        bars *= np.float32(scale)
+        by_delta = self._by_controls(state.rotations, turns, changes, self._warp.pullback(rotations, bars))
+        by_rays = self._grid.gather(self._warp.pullback_bearings(rotations, bars, self._size))
+        by_lens = np.einsum("nmi,nmij->j", by_rays, view.jacobian) + np.einsum("ki,jki->j", by_delta, self._along)
+        by_lens += np.einsum("nm,nmj->j", self._grid.gather(self._warp.sum_at_pixels(weights_bar, self._size)), by_root)
+        if self._scales and "focal" in self._parameters.names:
+            by_lens[self._parameters.names.index("focal")] += by_scale * scale
+        bends = np.diff(turns, 2, axis=0)
+        by_bends = self._bend_strength[:, None] * bends
+        off = state.values - self._parameters.priors
+        cost = 0.5 * (np.vdot(bends, by_bends) + self._lens_strength @ off**2)
+        by_turns = by_delta + second_difference_transposed(by_bends)
+        by_lens += self._lens_strength * off
+        gradient = np.concatenate([self._white_turns.pull(by_turns), self._white_lens.T @ by_lens])
+        return value + float(cost), gradient
+
+    @property
+    def _scales(self) -> bool:
+        return not self.region.padding
+
+    def _scale(self, state: LensState) -> float:
+        """Return `s = f / f0`."""
+        if not self._scales:
+            return 1.0
+        return self._parameters.camera(state.values).fx / self._parameters.camera(self._start.values).fx
+
+    def _bearings(self, view: LensView) -> SingleArray:
+        rays = self._grid.expand(view.rays)
+        return np.ascontiguousarray(rays, np.float32)
+
+    def _weigh(self, view: LensView, scale: float) -> FloatArray:
+        """Write the weights of all events; return how those of the nodes (n, m, P) follow the lens at this scale."""
+        roots, by_root = self._grid.roots_of_areas(view)
+        per_radian = scale * self._warp.projection.focal_px
+        self._weights[:] = self._warp.at_pixels((per_radian * self._grid.expand(roots)).astype(np.float32))
+        return per_radian * by_root
+
+    def _split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return `delta'` (K, 3) and the changes (P,) of the lens parameters."""
+        return self._white_turns.expand(theta[: self._turns]), self._white_lens @ theta[self._turns :]
+
+    def _render(self, rotations: SingleArray, scale: float) -> None:
+        """Write the blurred image."""
+        self._warp.points(rotations, self.region, out=self._points)
+        if scale != 1:
+            self._points -= self._middle
+            self._points *= np.float32(scale)
+            self._points += self._middle
+        image = self.region.image_of(self._binning(self._points, self._weights, out=self._frame))
+        self._blur.forward(image, out=self._image)
+
+    def _by_controls(
+        self, rotations: RotationSpline, turns: FloatArray, changes: FloatArray, by_turn: FloatArray
+    ) -> FloatArray:
+        """Return the gradient (K, 3) by `delta` from that by left turns (S + 1, 3) at the slots' edges."""
+        first, jacobians = rotations.jacobians_at(self._warp.edges_ns)
+        turned = np.zeros((len(rotations), 3))
+        for j in range(jacobians.shape[1]):
+            np.add.at(turned, first + j, np.einsum("tji,tj->ti", jacobians[:, j], by_turn))
+        deltas = turns + np.einsum("j,jki->ki", changes, self._along)
+        return np.asarray(np.einsum("kji,kj->ki", so3.left_jacobian(deltas), turned))
+
+    def _events_of_controls(self) -> FloatArray:
+        """Return how many events each control rotation speaks for (K,), at least a few."""
+        spline = self._start.rotations
+        placed = PositionSpline(spline.order, spline.start_ns, spline.step_ns, np.zeros((len(spline), 3)))
+        first, weights = placed.weights_at(self._warp.edges_ns)
+        counts = np.full(len(spline), _MIN_EVENTS)
+        for j in range(spline.order):
+            counts += np.bincount(first + j, weights[:, j] * self._warp.events_per_edge, minlength=len(spline))
+        return counts
+
+    def _lens_whitening(self, focal_px: float) -> FloatArray:
+        """Return `L^-T` (P, P), with `L L^T` the expected curvature by the lens parameters."""
+        fields = self._view.jacobian[self._view.seen] * focal_px  # (N, 3, P)
+        gram = np.einsum("nij,nik->jk", fields, fields) / len(fields)
+        expected = _LENS_SHARE * len(self._weights) * gram + np.diag(self._lens_strength)
+        return np.asarray(solve_triangular(cholesky(expected), np.eye(len(expected))))
