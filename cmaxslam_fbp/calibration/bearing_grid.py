@@ -50,7 +50,7 @@ class BearingGrid:
         """
         camera = parameters.camera(values)
         plane = camera.undistort(self.pixels)
-        seen = np.isfinite(plane).all(axis=1)
+        seen = np.asarray(np.isfinite(plane).all(axis=1))
         rays = np.column_stack([np.where(seen[:, None], plane, 0.0), np.ones(len(plane))])
         rays /= np.linalg.norm(rays, axis=1, keepdims=True)
         tangents = tangent_planes(rays)
@@ -66,27 +66,39 @@ class BearingGrid:
         jacobian[~seen] = 0.0
         return LensView(rays.reshape(*self.shape, 3), jacobian.reshape(*self.shape, 3, -1), seen.reshape(self.shape))
 
-    def roots_of_areas(self, view: LensView) -> tuple[FloatArray, FloatArray]:
-        """Return the root of the solid angle that a pixel covers around each node (n, m), and its derivatives (n, m, P).
+    def areas(self, view: LensView) -> tuple[FloatArray, FloatArray]:
+        """Return the solid angle that a pixel covers around each node (n, m), and the derivatives of its log (n, m, P).
 
         The area between directions is `|db/dx x db/dy|`.
         """
         down, across = (np.gradient(view.rays, step, axis=axis) for axis, step in enumerate(self._steps_px))
         by_down, by_across = (np.gradient(view.jacobian, step, axis=axis) for axis, step in enumerate(self._steps_px))
         normal = np.cross(across, down)
-        area = np.maximum(np.linalg.norm(normal, axis=-1), _TINY)
+        squares = np.maximum((normal**2).sum(axis=-1), _TINY)
         by_normal = np.cross(by_across, down[..., None], axis=2) + np.cross(across[..., None], by_down, axis=2)
-        by_area = np.einsum("nmi,nmij->nmj", normal, by_normal) / area[..., None]
-        root = np.sqrt(area)
-        return root, by_area / (2 * root[..., None])
+        return np.sqrt(squares), np.einsum("nmi,nmij->nmj", normal, by_normal) / squares[..., None]
 
     def expand(self, nodes: FloatArray) -> FloatArray:
         """Return values (height, width, ...) of all pixels from those of the nodes (n, m, ...)."""
-        return np.asarray(np.einsum("hn,nw...->hw...", self._by_row, np.einsum("wm,nm...->nw...", self._by_column, nodes, optimize=True), optimize=True))
+        return np.asarray(
+            np.einsum(
+                "hn,nw...->hw...",
+                self._by_row,
+                np.einsum("wm,nm...->nw...", self._by_column, nodes, optimize=True),
+                optimize=True,
+            )
+        )
 
     def gather(self, pixels: FloatArray) -> FloatArray:
         """Return the transpose of `expand`: the gradient by the nodes (n, m, 3) from that by the pixels."""
-        return np.asarray(np.einsum("hn,hm...->nm...", self._by_row, np.einsum("wm,hw...->hm...", self._by_column, pixels, optimize=True), optimize=True))
+        return np.asarray(
+            np.einsum(
+                "hn,hm...->nm...",
+                self._by_row,
+                np.einsum("wm,hw...->hm...", self._by_column, pixels, optimize=True),
+                optimize=True,
+            )
+        )
 
 
 def tangent_planes(rays: FloatArray) -> FloatArray:
@@ -98,7 +110,9 @@ def tangent_planes(rays: FloatArray) -> FloatArray:
 
 def _difference(camera: Camera, rays: FloatArray, direction: FloatArray) -> FloatArray:
     """Return the derivative (N, 2) of the pixel where the ray moves in a direction (N, 3)."""
-    return np.asarray((camera.project(rays + _STEP * direction) - camera.project(rays - _STEP * direction)) / (2 * _STEP))
+    return np.asarray(
+        (camera.project(rays + _STEP * direction) - camera.project(rays - _STEP * direction)) / (2 * _STEP)
+    )
 
 
 def _hat_functions(length: int) -> tuple[FloatArray, FloatArray]:

@@ -15,8 +15,8 @@ def compensating_turns(view: LensView, spline: RotationSpline, t_ns: IntArray, e
     """Return the left turns (P, T, 3) of the rotations at times (T,) that go with a unit of each parameter.
 
     Lens and motion trade along narrow ridges: a longer focal length looks like a slower rotation, another principal
-    point like a camera that looks elsewhere. A parameter moves the directions `b` by a field `J(b)`. The turn `q` of the
-    camera that undoes most of it, `J ~ -q x b`, leaves `J' = J + q x b`. A point that is at rest in the world moves by
+    point like a camera that looks elsewhere. A parameter moves the directions `b` by a field `J(b)`. The turn `q` of
+    the camera that undoes most of it, `J ~ -q x b`, leaves `J' = J + q x b`. A point at rest in the world moves by
     `-omega x b`, so `J'` smears it unless the rate changes by `m` with `m x b ~ DJ'[omega x b] - omega x J'`,
     both in the least-squares sense over the image. `m = M omega`, and on the left of `R` both are
     `R q + int R M omega dt`.

@@ -14,7 +14,7 @@ from cmaxslam_fbp.calibration.bearing_grid import BearingGrid, LensView
 from cmaxslam_fbp.calibration.compensation import compensating_turns
 from cmaxslam_fbp.calibration.lens_parameters import LensParameters
 from cmaxslam_fbp.calibration.lens_warp import LensWarp
-from cmaxslam_fbp.contrast.blur import GaussianBlur
+from cmaxslam_fbp.contrast.blur import Boundary, GaussianBlur
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.fbp import Binning
 from cmaxslam_fbp.geometry import so3
@@ -41,10 +41,11 @@ class LensObjective:
 
     `h` is the map of all events, `H` the mean height that an event sees at the start, so that an event counts about
     one. Too long a focal length shrinks all angles, and would be rewarded for a smaller map: map pixels shrink with
-    it, `p = s pi(R b)` with `s = f / f0` about the map's middle, so that one map pixel stays as many pixels of the
-    sensor (but for a map that goes all around: there the circle must close, which leaves no such choice). And a lens
-    that squeezes the border of the image would be rewarded for that: events are weighted by the root of the area that
-    their pixel covers on the map, `w = sqrt(dA_map / dA_sensor)`, so that `sum h^2` does not change with it.
+    it, `p = s pi(R b)` with `s = f / f0`, `f^2 = fx fy`, about the map's middle. One map pixel stays as many pixels of
+    the sensor (but for a map that goes all around: there the circle must close, which leaves no such choice). And a
+    lens that squeezes the image's border would be rewarded for that: events are weighted by a power of the area that
+    their pixel covers on the map, `w = (dA_map / dA_sensor)^e`, so that the score does not change with it (see
+    `_neutral_exponent`).
 
     Lens and motion are compensated (see `compensating_turns`): `delta_k = delta'_k + sum_j dphi_j D_jk`.
 
@@ -55,6 +56,8 @@ class LensObjective:
     start : the state at `theta = 0`
     px_per_px : pixels of the map per pixel of the sensor, at the image's centre
     blur_sigma_px : of the map
+    kernel, reconstruction : of the binning. Here votes are bilinear with their own derivative: with parameters by the
+        hundred and ridges that are nearly flat, value and gradient must agree to the last digits
     """
 
     def __init__(
@@ -65,13 +68,14 @@ class LensObjective:
         px_per_px: float,
         blur_sigma_px: float,
         priors: Priors | None = None,
-        kernel: str = "rect",
-        reconstruction: str | None = "linear",
+        kernel: str = "linear",
+        reconstruction: str | None = None,
     ) -> None:
         priors = priors or Priors()
         self._parameters, self._start = parameters, start
         camera = parameters.camera(start.values)
         self._size = camera.height, camera.width
+        self._focal_px = float(np.sqrt(camera.fx * camera.fy))
         self._grid = BearingGrid(camera.width, camera.height)
         self._view = view = self._grid.view(parameters, start.values)
         width = 2 * round(np.pi * camera.fx * px_per_px)
@@ -80,27 +84,31 @@ class LensObjective:
         events = all_events[seen[all_events.y, all_events.x]]
         spline = start.rotations
         self._warp = warp = LensWarp(events, self._bearings(view), projection, spline)
-        self._weights: SingleArray = np.empty(len(events), np.float32)
-        self._weigh(view, 1.0)
-        self._points_bar: SingleArray = np.empty((len(events), 2), np.float32)
+        self._weights: SingleArray = np.ones(len(events), np.float32)
         rotations = warp.rotations(spline)
         self._points = warp.points(rotations)
         self.region: Region = find_region(self._points, (projection.height, width), _MARGIN_PX)
         self._middle = (np.array(self.region.frame_shape, np.float32) - 1) / 2
         self._binning = Binning(self.region.frame_shape, kernel, reconstruction)
-        columns = "wrap" if self.region.padding else "zero"
+        columns: Boundary = "wrap" if self.region.padding else "zero"
         self._blur = GaussianBlur(self.region.shape, blur_sigma_px, np.float32, rows="zero", columns=columns)
         self._frame: SingleArray = np.empty(self.region.frame_shape, np.float32)
         self._image: SingleArray = np.empty(self.region.shape, np.float32)
         self._turns = 3 * len(spline)
         self._along = compensating_turns(view, spline, control_times(spline), warp.edges_ns)
-        self._bend_strength = priors.weight / (priors.turns * usual_bends(spline, control_times(spline), priors.rest_rad)) ** 2
+        self._bend_strength = (
+            priors.weight / (priors.turns * usual_bends(spline, control_times(spline), priors.rest_rad)) ** 2
+        )
         self._white_turns = Whitening(projection.focal_px**2 * self._events_of_controls(), self._bend_strength)
         self._lens_strength = priors.weight / parameters.scales**2
-        self._white_lens = self._lens_whitening(projection.focal_px)
-        self.parameter_count = self._turns + len(parameters.names)
+        self.lens_whitening = self._expected_whitening(projection.focal_px)
+        shares = {"focal": 1.0, "aspect": 0.5}
+        self._scale_shares = np.array([shares.get(name, 0.0) for name in parameters.names])
+        self.lens_count = len(parameters.names)
+        self.parameter_count = self._turns + self.lens_count
         self.evaluations = 0
-        self._height = 1.0
+        self._exponent = self._neutral_exponent(rotations)
+        self._weigh(view, 1.0)
         self._render(rotations, 1.0)
         total = float(np.vdot(self._image, self._image))
         self._height = total / float(self._weights.sum(dtype=np.float64))
@@ -134,32 +142,43 @@ class LensObjective:
         np.multiply(self._image, np.float32(-1 / self._height), out=self._image)
         self._blur.adjoint(self._image, out=self._image)
         bars, weights_bar = self._binning.vjp(self._points, self._weights, self.region.frame_of(self._image))
-        by_scale = float(np.vdot(bars, self._points - self._middle) + np.vdot(weights_bar, self._weights)) / scale
+        by_log_scale = float(
+            np.vdot(bars, self._points - self._middle) + 2 * self._exponent * np.vdot(weights_bar, self._weights)
+        )
         bars *= np.float32(scale)
         by_delta = self._by_controls(state.rotations, turns, changes, self._warp.pullback(rotations, bars))
         by_rays = self._grid.gather(self._warp.pullback_bearings(rotations, bars, self._size))
         by_lens = np.einsum("nmi,nmij->j", by_rays, view.jacobian) + np.einsum("ki,jki->j", by_delta, self._along)
         by_lens += np.einsum("nm,nmj->j", self._grid.gather(self._warp.sum_at_pixels(weights_bar, self._size)), by_root)
-        if self._scales and "focal" in self._parameters.names:
-            by_lens[self._parameters.names.index("focal")] += by_scale * scale
+        if not self.region.padding:
+            by_lens += by_log_scale * self._scale_shares
         bends = np.diff(turns, 2, axis=0)
         by_bends = self._bend_strength[:, None] * bends
         off = state.values - self._parameters.priors
         cost = 0.5 * (np.vdot(bends, by_bends) + self._lens_strength @ off**2)
         by_turns = by_delta + second_difference_transposed(by_bends)
         by_lens += self._lens_strength * off
-        gradient = np.concatenate([self._white_turns.pull(by_turns), self._white_lens.T @ by_lens])
+        gradient = np.concatenate([self._white_turns.pull(by_turns), self.lens_whitening.T @ by_lens])
         return value + float(cost), gradient
 
-    @property
-    def _scales(self) -> bool:
-        return not self.region.padding
-
     def _scale(self, state: LensState) -> float:
-        """Return `s = f / f0`."""
-        if not self._scales:
+        """Return `s = f / f0`, with `f^2 = fx fy`."""
+        if self.region.padding:
             return 1.0
-        return self._parameters.camera(state.values).fx / self._parameters.camera(self._start.values).fx
+        return float(np.exp(self._scale_shares @ (state.values - self._start.values)))
+
+    def _neutral_exponent(self, rotations: SingleArray) -> float:
+        """Return `e`: where everything is drawn apart by `s`, and weights grow as `s^(2 e)`, the score stays the same.
+
+        That is `-d log(sum (B h)^2) / d log(s) / 4`: one half for an image that is finely resolved, less for lines and
+        points that the blur widens.
+        """
+        self._render(rotations, 1.0)
+        total = float(np.vdot(self._image, self._image))
+        self._blur.adjoint(self._image, out=self._image)
+        bars, _ = self._binning.vjp(self._points, self._weights, self.region.frame_of(self._image))
+        slope = 2 * float(np.vdot(bars, self._points - self._middle)) / total
+        return float(np.clip(-slope / 4, 0.0, 0.5))
 
     def _bearings(self, view: LensView) -> SingleArray:
         rays = self._grid.expand(view.rays)
@@ -167,14 +186,14 @@ class LensObjective:
 
     def _weigh(self, view: LensView, scale: float) -> FloatArray:
         """Write the weights of all events; return how those of the nodes (n, m, P) follow the lens at this scale."""
-        roots, by_root = self._grid.roots_of_areas(view)
-        per_radian = scale * self._warp.projection.focal_px
-        self._weights[:] = self._warp.at_pixels((per_radian * self._grid.expand(roots)).astype(np.float32))
-        return per_radian * by_root
+        areas, by_log = self._grid.areas(view)
+        nodes = (areas * (scale * self._focal_px) ** 2) ** self._exponent
+        self._weights[:] = self._warp.at_pixels(self._grid.expand(nodes).astype(np.float32))
+        return np.asarray(self._exponent * nodes[..., None] * by_log)
 
     def _split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return `delta'` (K, 3) and the changes (P,) of the lens parameters."""
-        return self._white_turns.expand(theta[: self._turns]), self._white_lens @ theta[self._turns :]
+        return self._white_turns.expand(theta[: self._turns]), self.lens_whitening @ theta[self._turns :]
 
     def _render(self, rotations: SingleArray, scale: float) -> None:
         """Write the blurred image."""
@@ -207,7 +226,7 @@ class LensObjective:
             counts += np.bincount(first + j, weights[:, j] * self._warp.events_per_edge, minlength=len(spline))
         return counts
 
-    def _lens_whitening(self, focal_px: float) -> FloatArray:
+    def _expected_whitening(self, focal_px: float) -> FloatArray:
         """Return `L^-T` (P, P), with `L L^T` the expected curvature by the lens parameters."""
         fields = self._view.jacobian[self._view.seen] * focal_px  # (N, 3, P)
         gram = np.einsum("nij,nik->jk", fields, fields) / len(fields)

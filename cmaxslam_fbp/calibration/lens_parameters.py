@@ -66,6 +66,12 @@ class LensParameters:
         values = parameter_values(start, names)
         return LensParameters(start, names, values, np.array([scales[name] for name in names]))
 
+    def holding(self, values: FloatArray, names: Collection[str]) -> LensParameters:
+        """Return the parameters without some, which have the values that they have among `values` (P,)."""
+        free = np.array([name not in names for name in self.names], bool)
+        kept = tuple(name for name in self.names if name not in names)
+        return LensParameters(self.camera(values), kept, self.priors[free], self.scales[free])
+
     def allow(self, values: FloatArray) -> bool:
         """Tell whether some values (P,) are within what any lens has: six standard deviations are far beyond."""
         return bool((np.abs(values - self.priors) < _FARTHEST * self.scales).all())
@@ -77,9 +83,7 @@ class LensParameters:
         fx = start.width * np.exp(given["focal"]) if "focal" in given else start.fx
         fy = fx * (np.exp(given["aspect"]) if "aspect" in given else start.fy / start.fx)
         coefficients = LENSES[start.distortion_model].coefficients
-        distortion = tuple(
-            given.get(name, value) for name, value in zip(coefficients, start.distortion, strict=True)
-        )
+        distortion = tuple(given.get(name, value) for name, value in zip(coefficients, start.distortion, strict=True))
         cx, cy = given.get("cx", start.cx), given.get("cy", start.cy)
         return Camera(start.width, start.height, fx, fy, cx, cy, distortion, start.distortion_model)
 

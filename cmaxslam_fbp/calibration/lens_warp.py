@@ -49,7 +49,8 @@ class LensWarp(PanoramicWarp):
     def sum_at_pixels(self, values: SingleArray, shape: tuple[int, int]) -> FloatArray:
         """Return the sums (height, width) of the values (N,) of each pixel's events."""
         places = self._y.astype(np.int64) * shape[1] + self._x
-        return np.bincount(places, values, minlength=shape[0] * shape[1]).reshape(shape)
+        sums = np.bincount(places, values, minlength=shape[0] * shape[1])
+        return np.asarray(sums.reshape(shape), np.float64)
 
     def pullback_bearings(self, rotations: SingleArray, points_bar: SingleArray, shape: tuple[int, int]) -> FloatArray:
         """Return the gradient (height, width, 3) by the directions that the pixels see."""

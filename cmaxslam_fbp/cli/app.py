@@ -8,6 +8,7 @@ import typer
 
 from cmaxslam_fbp import __version__
 from cmaxslam_fbp.cli.batch import batch
+from cmaxslam_fbp.cli.calibrate import calibrate
 from cmaxslam_fbp.cli.compare import compare
 from cmaxslam_fbp.cli.config import config_app
 from cmaxslam_fbp.cli.convert import convert
@@ -50,6 +51,7 @@ def root(
 
 app.command(cls=FormatsCommand)(run)
 app.command(cls=FormatsCommand)(batch)
+app.command(cls=FormatsCommand)(calibrate)
 app.command(cls=FormatsCommand)(info)
 app.command(cls=FormatsCommand)(convert)
 app.command(cls=FormatsCommand)(simulate)

@@ -58,6 +58,19 @@ def event_progress(description: str, *, quiet: bool, total_s: float | None = Non
 
 
 @contextmanager
+def stage_progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Show what is being done, in words; gives a function to call with them."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
+    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as progress:
+        task = progress.add_task("starting: the first run compiles the kernels")
+        yield lambda words: progress.update(task, description=words)
+
+
+@contextmanager
 def slam_progress(*, quiet: bool, total_s: float | None = None) -> Iterator[OnStep]:
     """Show where in the recording a run is, its real-time factor, the camera's speed and the contrast."""
     import time

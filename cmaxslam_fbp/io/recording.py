@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -212,12 +213,18 @@ class Recording(ABC):
             return None
         return fit_to_sensor(camera, self.sensor_size, self.options.calibration_scale, str(file or self.path))
 
+    def with_camera(self, camera: Camera) -> Recording:
+        """Return the same recording, seen through another lens."""
+        other = copy.copy(self)
+        other.__dict__["camera"] = camera  # where the cached property keeps it
+        return other
+
     def require_camera(self) -> Camera:
         """Return the calibrated camera; a `CalibrationError` where there is none."""
         if self.camera is None:
             raise CalibrationError(
-                f"{self.path} has no calibration: give one with --calib "
-                "(an ECD calib.txt, an OpenCV, ROS, Kalibr or DSEC YAML file, or Basalt's JSON)"
+                f"{self.path} has no calibration: give one with --calib (an ECD calib.txt, an OpenCV, ROS, Kalibr or "
+                f"DSEC YAML file, or Basalt's JSON), or let `cmaxslam-fbp calibrate {self.path}` find it"
             )
         return self.camera
 

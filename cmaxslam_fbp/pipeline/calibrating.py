@@ -1,0 +1,254 @@
+"""From a recording without a calibration to its lens: events, passages, a scan over fields of view, adjustment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from cmaxslam_fbp.backend.hand_refinement import without_hot_pixels
+from cmaxslam_fbp.calibration.field_scan import FIELDS_DEG, FieldCandidate, middle_camera, try_field_of_view
+from cmaxslam_fbp.calibration.lens_calibration import LensCalibration, calibrate_lens
+from cmaxslam_fbp.calibration.lens_conversion import convert_lens
+from cmaxslam_fbp.calibration.lens_parameters import parameter_values
+from cmaxslam_fbp.config import Config
+from cmaxslam_fbp.errors import CalibrationError
+from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.events.filters import EventFilter
+from cmaxslam_fbp.events.passages import edge_passages, strong_passages
+from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.io import Recording
+from cmaxslam_fbp.io.opencv_calibration import Entry, format_opencv_yaml
+from cmaxslam_fbp.nanoseconds import NS_PER_S
+from cmaxslam_fbp.pipeline.result import SlamResult
+from cmaxslam_fbp.pipeline.slam import Slam
+
+_MOST_PASSAGES, _MOST_OF_SCAN = 300_000, 100_000  # that are adjusted to: every n-th of more
+_FEWEST_PASSAGES = 5_000  # of which a lens can be told at all
+_KEPT = 4_000_000  # passages in memory
+_SCAN_S = 3.0
+_THREADS = 2
+_MAPS = (512, 1024, 2048, 4096)
+_PX_PER_PX = 0.8  # of the map that the whole recording is tracked with
+
+OnStage = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class CalibrationGuess:
+    """What a user knows of a lens: its model, a focal length or a field of view, and parameters that stay."""
+
+    model: str = "plumb_bob"
+    focal_px: float | None = None
+    field_of_view_deg: float | None = None
+    fixed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RecordingCalibration:
+    """The lens of a recording, and how it was found.
+
+    Attributes
+    ----------
+    lens : LensCalibration
+    scan : tuple of FieldCandidate
+        What each field of view led to; empty where the lens was given.
+    passages : Events
+        What the lens was adjusted to.
+    """
+
+    lens: LensCalibration
+    scan: tuple[FieldCandidate, ...]
+    passages: Events
+
+
+def calibrate(
+    recording: Recording,
+    guess: CalibrationGuess | None = None,
+    config: Config | None = None,
+    *,
+    start_s: float | None = None,
+    duration_s: float | None = None,
+    on_stage: OnStage = lambda stage: None,
+) -> RecordingCalibration:
+    """Find the lens of a recording of a camera that only turns, from its events and the size of its sensor."""
+    guess, config = guess or CalibrationGuess(), config or Config()
+    on_stage("passages of edges")
+    passages = _passages(recording, config, start_s, duration_s)
+    scan = tuple(_scan(recording, config, guess, passages, on_stage))
+    best = max(scan, key=lambda candidate: candidate.contrast)
+    start = convert_lens(best.camera, guess.model)
+    if guess.focal_px is not None and "focal" in guess.fixed:
+        start = replace(start, fx=guess.focal_px, fy=guess.focal_px)
+    return _adjust(recording, config, start, guess, passages, scan, (start_s, duration_s), on_stage)
+
+
+def refine_calibration(
+    recording: Recording,
+    config: Config | None = None,
+    *,
+    start_s: float | None = None,
+    duration_s: float | None = None,
+    on_stage: OnStage = lambda stage: None,
+) -> RecordingCalibration:
+    """Adjust the calibration that a recording has a little."""
+    config = config or Config()
+    camera = recording.require_camera()
+    guess = CalibrationGuess(model=camera.distortion_model)
+    on_stage("passages of edges")
+    passages = _passages(recording, config, start_s, duration_s)
+    return _adjust(recording, config, camera, guess, passages, (), (start_s, duration_s), on_stage)
+
+
+def _passages(recording: Recording, config: Config, start_s: float | None, duration_s: float | None) -> Events:
+    """Return the passages of edges, every n-th where memory would not hold them all."""
+    size, backend = recording.sensor_size, config.backend
+    stream = recording.chunks(start_s, duration_s)
+    events = EventFilter(config.events, size).run(stream, stream.defects)
+    parts, count, every = [Events.empty()], 0, 1
+    for chunk in edge_passages(events, size, round((backend.passage_s or 0.05) * NS_PER_S)):
+        part = strong_passages(chunk, backend.passage_events, 0)[::every]
+        parts.append(part)
+        count += len(part)
+        if count > _KEPT:
+            parts = [Events.concatenate(parts)[::2]]
+            count, every = len(parts[0]), 2 * every
+    passages = Events.concatenate(parts)
+    if len(passages) < _FEWEST_PASSAGES:
+        raise CalibrationError(
+            f"{recording.path}: {len(passages):,} passages of edges are too few to tell a lens from; "
+            "give --calib, or a longer recording"
+        )
+    return without_hot_pixels(passages, middle_camera(size, 1.0))
+
+
+def _scan(
+    recording: Recording, config: Config, guess: CalibrationGuess, passages: Events, on_stage: OnStage
+) -> list[FieldCandidate]:
+    """Follow the busiest seconds through lenses of several fields of view, or of the one that is known."""
+    size = recording.sensor_size
+    fields: tuple[float, ...] = FIELDS_DEG
+    if guess.focal_px is not None:
+        fields = (float(np.degrees(size.width / guess.focal_px)),)
+    elif guess.field_of_view_deg is not None:
+        fields = (guess.field_of_view_deg,)
+    t_s = (passages.t_ns - recording.start_ns) / NS_PER_S
+    counts, edges = np.histogram(t_s, np.arange(t_s[0], max(t_s[-1], t_s[0] + _SCAN_S) + 0.5, 0.5))
+    busy = np.convolve(counts, np.ones(min(round(_SCAN_S / 0.5), len(counts))), "valid")
+    start_s = float(edges[int(np.argmax(busy))])
+    stream = recording.chunks(start_s, _SCAN_S)
+    events = Events.concatenate(list(EventFilter(config.events, size).run(stream, stream.defects)))
+    part = passages.between(int(events.t_ns[0]), int(events.t_ns[-1]))
+    judge = partial(try_field_of_view, events, every_nth(part, _MOST_OF_SCAN), size)
+    found = []
+    with ThreadPoolExecutor(_THREADS) as pool:  # compiled loops release the GIL
+        for candidate in pool.map(judge, fields):
+            found.append(candidate)
+            on_stage(f"field of view {len(found)} of {len(fields)}")
+    return found
+
+
+def _adjust(
+    recording: Recording,
+    config: Config,
+    start: Camera,
+    guess: CalibrationGuess,
+    passages: Events,
+    scan: tuple[FieldCandidate, ...],
+    seconds: tuple[float | None, float | None],
+    on_stage: OnStage,
+) -> RecordingCalibration:
+    """Track the whole recording through a first lens, then adjust lens and motion to all of it."""
+    on_stage("tracking")
+    width = min(_MAPS, key=lambda width: abs(np.log(width / (2 * np.pi * start.fx * _PX_PER_PX))))
+    backend = config.backend.model_copy(update={"panorama_size": (width, width // 2)})
+    frontend = config.frontend.model_copy(update={"grid": "sensor"})
+    tracked = Slam(config.model_copy(update={"backend": backend, "frontend": frontend})).run(
+        recording.with_camera(start), start_s=seconds[0], duration_s=seconds[1]
+    )
+    stretch = max(tracked.stretches, key=lambda stretch: stretch.end_ns - stretch.start_ns)
+    inside = passages.between(stretch.start_ns, min(stretch.end_ns, stretch.spline.end_ns))
+    used = every_nth(_tracked(inside, tracked), _MOST_PASSAGES)
+    if len(used) < _FEWEST_PASSAGES:
+        raise CalibrationError(f"{recording.path}: no rotation was followed that a lens could be told from")
+    on_stage("lens and motion")
+    lens = calibrate_lens(used, start, stretch.spline, guess.model, guess.fixed, None)
+    return RecordingCalibration(lens, scan, used)
+
+
+def every_nth(events: Events, most: int) -> Events:
+    """Return every n-th event, so that at most so many are left."""
+    return events[:: max(1, -(-len(events) // most))]
+
+
+def _tracked(passages: Events, result: SlamResult) -> Events:
+    """Return the passages of the windows that are in the map."""
+    kept = np.zeros(len(passages), bool)
+    for window in result.windows:
+        if window.tracking.is_in_map:
+            kept |= (passages.t_ns >= window.start_ns) & (passages.t_ns < window.end_ns)
+    return passages[kept]
+
+
+@dataclass(frozen=True)
+class ParameterRow:
+    """One line of the table of a lens: a name as in a calibration, its value and standard deviation."""
+
+    name: str
+    value: float
+    deviation: float
+    observed: bool
+
+
+def parameter_rows(lens: LensCalibration) -> list[ParameterRow]:
+    """Return the free parameters of a lens in the units of a calibration: focal lengths in pixels."""
+    camera, known = lens.camera, dict(zip(lens.names, zip(lens.deviations, lens.observed, strict=True), strict=True))
+    rows = []
+    if "focal" in known:
+        rows.append(ParameterRow("fx", camera.fx, camera.fx * float(known["focal"][0]), known["focal"][1]))
+    if "aspect" in known:
+        rows.append(ParameterRow("fy/fx", camera.fy / camera.fx, float(known["aspect"][0]), known["aspect"][1]))
+    names = [name for name in lens.names if name not in ("focal", "aspect")]
+    for name, value in zip(names, parameter_values(camera, names), strict=True):
+        rows.append(ParameterRow(name, float(value), float(known[name][0]), known[name][1]))
+    return rows
+
+
+def field_of_view_deg(camera: Camera) -> tuple[float, float]:
+    """Return the angles that the middle row and the middle column of the sensor see, in degrees."""
+    rays = camera.bearings()
+    row, column = camera.height // 2, camera.width // 2
+    ends = (rays[row, 0], rays[row, -1]), (rays[0, column], rays[-1, column])
+    across, down = (float(np.degrees(np.arccos(np.clip(a @ b, -1, 1)))) for a, b in ends)
+    return across, down
+
+
+def summary(found: RecordingCalibration) -> dict[str, Any]:
+    """Return the figures of a calibration as plain values."""
+    camera, lens = found.lens.camera, found.lens
+    return {
+        "camera_matrix": camera.matrix.tolist(),
+        "distortion_model": camera.distortion_model,
+        "distortion_coefficients": list(camera.distortion),
+        "field_of_view_deg": list(field_of_view_deg(camera)),
+        "parameters": [asdict(row) for row in parameter_rows(lens)],
+        "contrast_before": lens.contrast_before,
+        "contrast": lens.contrast,
+        "passages": len(found.passages),
+        "scan": [{"field_of_view_deg": c.start_deg, "fx": c.camera.fx, "contrast": c.contrast} for c in found.scan],
+    }
+
+
+def format_calibration(found: RecordingCalibration) -> str:
+    """Return a calibration file: the lens, and the standard deviations of its parameters."""
+    rows = parameter_rows(found.lens)
+    deviations = {row.name.replace("/", "_over_"): row.deviation for row in rows if row.observed}
+    held = {row.name.replace("/", "_over_"): row.value for row in rows if not row.observed}
+    sections: dict[str, dict[str, Entry]] = {"standard_deviations": {**deviations}}
+    if held:
+        sections["not_observed"] = {**held}
+    return format_opencv_yaml(found.lens.camera, sections)
