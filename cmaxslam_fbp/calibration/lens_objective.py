@@ -110,7 +110,7 @@ class LensObjective:
         self._exponent = self._neutral_exponent(rotations)
         self._weigh(view, 1.0)
         self._render(rotations, 1.0)
-        total = float(np.vdot(self._image, self._image))
+        total = _sum_of_squares(self._image)
         self._height = total / float(self._weights.sum(dtype=np.float64))
         self._contrast = total / (len(all_events) * px_per_px**2)
 
@@ -138,7 +138,7 @@ class LensObjective:
         by_root = self._weigh(view, scale)
         rotations = self._warp.rotations(state.rotations)
         self._render(rotations, scale)
-        value = -0.5 / self._height * float(np.vdot(self._image, self._image))
+        value = -0.5 / self._height * _sum_of_squares(self._image)
         np.multiply(self._image, np.float32(-1 / self._height), out=self._image)
         self._blur.adjoint(self._image, out=self._image)
         bars, weights_bar = self._binning.vjp(self._points, self._weights, self.region.frame_of(self._image))
@@ -174,7 +174,7 @@ class LensObjective:
         points that the blur widens.
         """
         self._render(rotations, 1.0)
-        total = float(np.vdot(self._image, self._image))
+        total = _sum_of_squares(self._image)
         self._blur.adjoint(self._image, out=self._image)
         bars, _ = self._binning.vjp(self._points, self._weights, self.region.frame_of(self._image))
         slope = 2 * float(np.vdot(bars, self._points - self._middle)) / total
@@ -232,3 +232,8 @@ class LensObjective:
         gram = np.einsum("nij,nik->jk", fields, fields) / len(fields)
         expected = _LENS_SHARE * len(self._weights) * gram + np.diag(self._lens_strength)
         return np.asarray(solve_triangular(cholesky(expected), np.eye(len(expected))))
+
+
+def _sum_of_squares(image: SingleArray) -> float:
+    """Return `sum h^2`, summed in double precision: the ridges of the score are flatter than what float32 resolves."""
+    return float(np.square(image, dtype=np.float64).sum())

@@ -12,7 +12,7 @@ from cmaxslam_fbp.calibration.lens_objective import LensObjective, LensState
 from cmaxslam_fbp.calibration.lens_parameters import LensParameters
 from cmaxslam_fbp.events import Events
 
-_CHANGE = 1e-10  # relative, of the score
+_CHANGE = 1e-12  # relative, of the score
 _MEMORY = 60  # steps that the quasi-Newton method remembers: the ridges are long
 
 
