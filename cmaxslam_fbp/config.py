@@ -211,6 +211,15 @@ class BackendConfig(Section):
         return self
 
 
+class IntensityConfig(Section):
+    """The brightness of the scene, at the end of a run."""
+
+    enabled: bool = True
+    """Make it, with one more pass over the events."""
+    scale: Annotated[int, Field(ge=1, le=4)] = 1
+    """Its pixels per pixel of the map, in each direction; 2 is finer than the sensor of most recordings."""
+
+
 class Config(Section):
     """The whole configuration."""
 
@@ -218,6 +227,7 @@ class Config(Section):
     events: EventsConfig = EventsConfig()
     frontend: FrontendConfig = FrontendConfig()
     backend: BackendConfig = BackendConfig()
+    intensity: IntensityConfig = IntensityConfig()
 
 
 def presets_folder() -> Path:

@@ -17,6 +17,7 @@ from cmaxslam_fbp.cli.evaluate import evaluate
 from cmaxslam_fbp.cli.formats import formats
 from cmaxslam_fbp.cli.info import info
 from cmaxslam_fbp.cli.options import FormatsCommand
+from cmaxslam_fbp.cli.render import render
 from cmaxslam_fbp.cli.report import report
 from cmaxslam_fbp.cli.reproduce import reproduce
 from cmaxslam_fbp.cli.run import run
@@ -59,6 +60,7 @@ app.command(cls=FormatsCommand)(velocity)
 app.command()(evaluate)
 app.command()(report)
 app.command()(view)
+app.command()(render)
 app.command()(compare)
 app.command()(reproduce)
 app.command()(formats)

@@ -127,7 +127,8 @@ Device = Annotated[
 ]
 
 
-def _parse_size(text: str) -> str:
+def parse_size(text: str) -> str:
+    """Return a text that is a width and a height, or say how to write one."""
     if not re.fullmatch(r"[1-9][0-9]{0,8}x[1-9][0-9]{0,8}", text):
         raise typer.BadParameter(f"{text!r} is not of the form WIDTHxHEIGHT, e.g. 640x480")
     return text
@@ -138,7 +139,7 @@ SensorSizeText = Annotated[
     typer.Option(
         "--sensor-size",
         metavar="WIDTHxHEIGHT",
-        parser=_parse_size,
+        parser=parse_size,
         help="Size of the sensor, where the recording does not tell it.",
         rich_help_panel=_INPUT,
     ),

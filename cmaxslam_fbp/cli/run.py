@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -35,6 +36,13 @@ if TYPE_CHECKING:
     from cmaxslam_fbp.pipeline.slam import OnStep, Step
     from cmaxslam_fbp.pipeline.streaming import TrajectoryStream
     from cmaxslam_fbp.report.map_video import MapVideo
+
+
+class VideoSubject(str, Enum):
+    """What a video shows."""
+
+    edges = "edges"
+    brightness = "brightness"
 
 
 @takes_recording
@@ -68,6 +76,12 @@ def run(
         Path | None,
         typer.Option("--rerun", metavar="FILE.rrd", help="Log the run for the Rerun viewer; needs the extra rerun."),
     ] = None,
+    video_shows: Annotated[
+        VideoSubject, typer.Option("--video-shows", help="What the video is of: edges or brightness.")
+    ] = VideoSubject.edges,
+    no_intensity: Annotated[
+        bool, typer.Option("--no-intensity", help="Leave out the brightness of the scene, which takes a while more.")
+    ] = False,
     output_style: OutputStyle = "tum",
     stream: Annotated[
         bool,
@@ -78,8 +92,8 @@ def run(
 ) -> None:
     """Estimate the orientation over time and a panoramic map from a recording; '-' reads a stream of events.
 
-    Writes trajectory.txt (TUM), angular_velocity.csv, panorama.png and .npy, report.html, run.json, config.yaml, and
-    metrics.json where the recording has reference poses.
+    Writes trajectory.txt (TUM), angular_velocity.csv, panorama.png and .npy (edges), intensity.png and .npy
+    (brightness), report.html, run.json, config.yaml, and metrics.json where the recording has reference poses.
     """
     from cmaxslam_fbp.cli.interruption import Interruption
     from cmaxslam_fbp.cli.progress import slam_progress
@@ -90,6 +104,7 @@ def run(
     from cmaxslam_fbp.pipeline import Slam
     from cmaxslam_fbp.pipeline.output import OUTPUTS
     from cmaxslam_fbp.pipeline.rerun_steps import RerunSteps
+    from cmaxslam_fbp.pipeline.painting import paint
     from cmaxslam_fbp.pipeline.saving import RunSaver
     from cmaxslam_fbp.pipeline.streaming import TrajectoryStream
     from cmaxslam_fbp.pipeline.warm_up import warm_up
@@ -98,6 +113,7 @@ def run(
     from cmaxslam_fbp.viewer.rerun_log import RerunLog
 
     flags = source.flags() | {"backend.translation": "scene" if hand_held else None, "backend.scene_distance_m": scale}
+    flags |= {"intensity.enabled": False if no_intensity else None}
     for stage in ("frontend", "backend"):
         flags |= {f"{stage}.compute": compute, f"{stage}.device": device}
     resolved = load_config(config or (), assignments or (), flags)
@@ -105,13 +121,16 @@ def run(
         if file.exists() and not (overwrite and file.is_file()):
             raise OutputError(f"{file} exists already; choose another name, or give --overwrite")
     slam, is_live = Slam(resolved), str(path) == "-"
+    has_brightness = resolved.intensity.enabled and not is_live  # a stream is read once
+    if video is not None and video_shows is VideoSubject.brightness and not has_brightness:
+        raise OutputError("a video of the brightness needs the brightness: leave out --no-intensity, and read a file")
     recording = LiveRecording(sys.stdin.fileno(), resolved.recording) if is_live else open_configured(path, resolved)
     recording.require_camera()
     slam.check(recording, refine=refine, start_s=source.start)
     if stream and (refine or resolved.backend.translation != "none"):
         raise ConfigError("--stream writes poses that do not change any more: leave out --refine and --hand-held")
     if is_live and not quiet:
-        typer.echo("reading a stream: packet pictures and the SHA-256 of the input are left out", err=True)
+        typer.echo("reading a stream: brightness, packet pictures and the input's SHA-256 are left out", err=True)
     place = out or default_run_folder(Path("stream") if is_live else path)
     files = set(OUTPUTS)
     files |= {file.name for file in filter(None, (video, rerun)) if file.parent.resolve() == place.resolve()}
@@ -134,7 +153,7 @@ def run(
                     observers.insert(0, partial(_pass_on, poses, interruption))
                 if video is not None:
                     frames = stack.enter_context(MapVideo(video, field_of_view(recording.require_camera())))
-                    observers.append(partial(_film, frames))
+                    observers.append(partial(_film, frames, video_shows))
                 if rerun is not None:
                     log = stack.enter_context(RerunLog(rerun, recording.require_camera()))
                     shown = RerunSteps(log, recording.require_camera())
@@ -149,6 +168,15 @@ def run(
                 )
                 if shown is not None:
                     shown.finish(result)
+                if has_brightness and not result.interrupted:
+                    result = paint(
+                        result,
+                        recording,
+                        resolved,
+                        start_s=source.start,
+                        duration_s=source.duration,
+                        on_step=partial(_tell, observers),
+                    )
             except (Exception, KeyboardInterrupt) as error:  # whatever it is: what there is, the video too, stays
                 ending = error
             interruption.hold()
@@ -220,10 +248,15 @@ def _break_off(saver: RunSaver, error: BaseException, cause: str, poses: Traject
     raise error
 
 
-def _film(video: MapVideo, step: Step) -> None:
+def _film(video: MapVideo, subject: VideoSubject, step: Step) -> None:
     """Add a frame to a video; the refinement is not filmed."""
-    if step.window is not None:
+    if subject is VideoSubject.edges and step.window is not None:
         video.add(step.panorama, step.R_wc, step.recording_s)
+    if subject is VideoSubject.brightness and step.brightness is not None:
+        from cmaxslam_fbp.report.brightness_picture import draw_brightness
+
+        picture = draw_brightness(step.brightness().log_intensity)[..., :3]
+        video.add_picture(picture, step.R_wc, step.recording_s)
 
 
 def _print(result: SlamResult, folder: Path, *, to_stderr: bool) -> None:
@@ -255,6 +288,8 @@ def _print(result: SlamResult, folder: Path, *, to_stderr: bool) -> None:
             f"{latency.median_s:.2f} s in the median, {latency.percentile_95_s:.2f} s at 95 %, "
             f"{latency.largest_s:.2f} s at most, from the arrival of an event to its pose",
         )
+    if result.brightness is not None:
+        table.add_row("brightness", f"{result.timing.painting_s:.2f} s")
     table.add_row("windows", f"{len(result.windows)}, tracking lost in {result.lost_windows}")
     table.add_row("peak memory", f"{peak_memory_mb():.0f} MB")
     table.add_row("results", str(folder))

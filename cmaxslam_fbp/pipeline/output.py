@@ -28,6 +28,7 @@ from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.io.trajectory_files import format_seconds, trajectory_lines
 from cmaxslam_fbp.pipeline.result import SlamResult
 from cmaxslam_fbp.pipeline.velocities import MEASURED, STATUSES
+from cmaxslam_fbp.report.brightness_picture import draw_brightness
 from cmaxslam_fbp.report.distance_picture import draw_distances
 from cmaxslam_fbp.report.map_picture import draw_map, encode_png
 from cmaxslam_fbp.report.packet_pictures import AFTER, BEFORE, draw_packet
@@ -178,6 +179,19 @@ def _distance_picture(run: Run) -> bytes | None:
     return None if distances is None else encode_png(draw_distances(distances))
 
 
+def _intensity_array(run: Run) -> bytes | None:
+    if run.result.brightness is None:
+        return None
+    buffer = io.BytesIO()
+    np.save(buffer, run.result.brightness.log_intensity, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _intensity_picture(run: Run) -> bytes | None:
+    found = run.result.brightness
+    return None if found is None else encode_png(draw_brightness(found.log_intensity))
+
+
 def _report_data(run: Run) -> str | None:
     """Return what the report shows beside the results: the reference, the field of view, a packet of events."""
     result, source = run.result, run.recording
@@ -213,6 +227,7 @@ def _run_figures(run: Run) -> str | None:
                     ("reading_and_frontend", timing.frontend_s),
                     ("backend", timing.backend_s),
                     ("refinement", timing.refinement_s),
+                    ("intensity", timing.painting_s),
                 )
             },
             "tracking": result.trust[0].value,
@@ -226,6 +241,7 @@ def _run_figures(run: Run) -> str | None:
             "parallax_deg": result.hand_held.parallax_deg if result.hand_held else None,
             "scene_distance_m": result.scene_distance_m,
             "event_area": event_area(result.panorama),
+            "threshold_ratio": None if result.brightness is None else result.brightness.threshold_ratio,
             "hot_pixels": {
                 "count": len(result.hot_pixels.pixels),
                 "events": result.hot_pixels.events,
@@ -308,6 +324,8 @@ OUTPUTS: dict[str, Output] = {
     "panorama.png": lambda run: _png(draw_map(run.result.panorama)),
     "distance.npy": _distance_array,
     "distance.png": _distance_picture,
+    "intensity.npy": _intensity_array,
+    "intensity.png": _intensity_picture,
     RUN: _run_figures,
     "metrics.json": lambda run: _json(run.result.evaluation.to_dict() if run.result.evaluation else None),
     BEFORE: lambda run: _png(run.packet[0]),

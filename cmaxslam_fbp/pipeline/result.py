@@ -14,6 +14,7 @@ from cmaxslam_fbp.backend.tracking import Tracking, WindowReport
 from cmaxslam_fbp.evaluation import Evaluation
 from cmaxslam_fbp.events.hot_pixels import HotPixels
 from cmaxslam_fbp.io.live.reader import LiveFigures
+from cmaxslam_fbp.intensity.brightness import Brightness
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.gaps import Stretch
 from cmaxslam_fbp.pipeline.trust import overall
@@ -31,6 +32,7 @@ class Timing:
     frontend_s: float
     backend_s: float
     refinement_s: float
+    painting_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ class SlamResult:
         Of a stream: how long its poses took, and what was left out of it.
     scene_distance_m : float or None
         The unit of positions: the mean distance of the scene, where it is known.
+    brightness : Brightness or None
+        The scene's, where it was painted.
     """
 
     stretches: tuple[Stretch, ...]
@@ -87,6 +91,7 @@ class SlamResult:
     hand_held: HandHeld | None = None
     live: LiveFigures | None = None
     scene_distance_m: float | None = None
+    brightness: Brightness | None = None
 
     @property
     def start_ns(self) -> int:

@@ -21,6 +21,7 @@ from cmaxslam_fbp.evaluation import Evaluation, evaluate
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.filters import EventFilter
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
+from cmaxslam_fbp.intensity.brightness import Brightness
 from cmaxslam_fbp.io.recording import EventStream, Recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.feed import Feed
@@ -60,6 +61,8 @@ class Step:
         Returns the trajectory by now; see `SlamResult`.
     result : callable
         Returns what there is by now, without errors against a reference.
+    brightness : callable or None
+        Returns the brightness of the scene by now, while that is made.
     """
 
     stage: str
@@ -72,6 +75,7 @@ class Step:
     events: Callable[[], Events]
     stretches: Callable[[], tuple[Stretch, ...]]
     result: Callable[[], SlamResult]
+    brightness: Callable[[], Brightness] | None = None
 
 
 OnStep = Callable[[Step], None]

@@ -14,6 +14,7 @@ from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io import Recording
+from cmaxslam_fbp.pipeline.painting import paint
 from cmaxslam_fbp.pipeline.slam import Slam
 
 _MOST_EVENTS = 1_000_000  # extreme settings are not worth the time
@@ -23,7 +24,10 @@ def warm_up(config: Config, camera: Camera) -> float:
     """Run the SLAM with this configuration on a moment of made-up events; return the seconds that it took."""
     began = time.perf_counter()
     with suppress(RecordingError):  # settings under which the dots say nothing: the recording decides
-        Slam(config).run(turning_dots(config, camera))
+        dots = turning_dots(config, camera)
+        result = Slam(config).run(dots)
+        if config.intensity.enabled:
+            paint(result, dots, config)
     # The dots are never lost: the search over the map is called for itself.
     one = np.ones(1, np.float32)
     search = MapSearch(config.backend.panorama_size, field_of_view_planes(camera))

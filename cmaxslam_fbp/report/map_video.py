@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.arrays import FloatArray, Picture
 from cmaxslam_fbp.errors import OutputError
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.io.atomic_files import in_the_making
@@ -58,12 +58,16 @@ class MapVideo:
 
     def add(self, panorama: npt.NDArray[np.float32], R_wc: FloatArray, t_s: float) -> None:
         """Append a frame: the map as it is (height, width), the camera's orientation (3, 3), and the time."""
+        self.add_picture(colour_map(panorama), R_wc, t_s)
+
+    def add_picture(self, picture: Picture, R_wc: FloatArray, t_s: float) -> None:
+        """Append a frame that shows any panorama (height, width, 3), blue-green-red."""
         if self._writer is None:
-            self._open(panorama.shape)
+            self._open(picture.shape[:2])
         width, height = self._size
-        picture = colour_map(panorama)
         if picture.shape[1] != width:
             picture = np.asarray(cv2.resize(picture, self._size, interpolation=cv2.INTER_AREA), np.uint8)
+        picture = np.ascontiguousarray(picture)
         self._axes.append(R_wc[:, 2].copy())
         path = Equirectangular(width, height).project(np.array(self._axes))
         draw_lines(picture, cut_at_sides(path, width), PATH_BGR, 1)

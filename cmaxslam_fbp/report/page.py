@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.io.atomic_files import write_file
+from cmaxslam_fbp.report.brightness_picture import draw_brightness
 from cmaxslam_fbp.report.decimation import even_indices
 from cmaxslam_fbp.report.hand_held_section import hand_held_section
 from cmaxslam_fbp.report.map_picture import draw_map, encode_png
@@ -62,6 +63,7 @@ def report_page(files: RunFiles) -> str:
             "run": html_table(list(run_rows(files))),
             "command": escape(repeat_command(files)),
             "panorama": picture,
+            "brightness": _brightness(files),
             "style": read_resource("style.css"),
             "script": "\n".join(read_resource(name) for name in _SCRIPTS),
             "data": as_script_json(_page_data(files)),
@@ -107,11 +109,18 @@ def _used_part(panorama: npt.NDArray[np.float32]) -> list[float]:
     return [round(float(edge), 4) for edge in edges]
 
 
+def _brightness(files: RunFiles) -> str:
+    """Return the brightness of the scene as a hidden image, where the run has it."""
+    if files.log_intensity is None:
+        return ""
+    return f'<img id="brightness-map" alt="" hidden src="{_map_image(draw_brightness(files.log_intensity))}">'
+
+
 def _map_image(picture: npt.NDArray[np.uint8]) -> str:
     """Return the map as a PNG address, halved in size until it is small enough."""
     while True:
         encoded = encode_png(picture, compression=9)
-        height, width = picture.shape
+        height, width = picture.shape[:2]
         if (len(encoded) <= _MOST_PICTURE_BYTES and width <= _MOST_WIDTH) or width <= 512:
             return data_uri(encoded)
         picture = np.asarray(cv2.resize(picture, (width // 2, height // 2), interpolation=cv2.INTER_AREA), np.uint8)

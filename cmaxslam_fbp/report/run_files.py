@@ -55,6 +55,8 @@ class RunFiles:
         What `report_data.json` says of camera, ground truth and gyroscope; empty where there is no such file.
     packet_pictures : tuple of bytes
         A packet of events before and after the warp, as PNG; empty where there are none.
+    log_intensity : (height, width) float32 or None
+        The brightness of the scene, NaN where it was not seen; None where the run has none.
     faults : list of str
         What is wrong with files that are left out.
     """
@@ -69,6 +71,7 @@ class RunFiles:
     deviations: Columns
     reference: dict[str, Any]
     packet_pictures: tuple[bytes, ...]
+    log_intensity: npt.NDArray[np.float32] | None
     faults: list[str]
 
     @staticmethod
@@ -104,6 +107,7 @@ class RunFiles:
             deviations=optional("trajectory_deviation.csv", _read_deviations) or {},
             reference=optional(REPORT_DATA, _read_json(ReportData)) or {},
             packet_pictures=tuple(picture for picture in pictures if picture is not None),
+            log_intensity=optional("intensity.npy", _read_intensity),
             faults=faults,
         )
 
@@ -130,6 +134,13 @@ class RunFiles:
     def seconds(self, stamps_s: FloatArray) -> FloatArray:
         """Return stamps in seconds of the recording's clock as seconds from the first event."""
         return stamps_s - self.start_ns / 1e9
+
+    def field_deg(self) -> float:
+        """Return the camera's horizontal field of view in degrees; 60 where the camera is not known."""
+        camera = self.reference.get("camera")
+        if not camera or not camera["fx"] > 0:
+            return 60.0
+        return float(np.degrees(2 * np.arctan(camera["width"] / 2 / camera["fx"])))
 
     def field_of_view(self) -> FloatArray | None:
         """Return the sensor's border as unit directions (K, 3) in the camera frame, where it is known."""
@@ -170,11 +181,22 @@ def _read_json(kind: type[Values]) -> Callable[[Path], dict[str, Any]]:
     return read
 
 
-def _read_map(path: Path) -> npt.NDArray[np.float32]:
+def _read_image(path: Path) -> npt.NDArray[np.float32]:
     image = np.lib.format.open_memmap(path, mode="r")  # checks the size that the header claims, and takes no memory
     if image.ndim != 2 or image.dtype.kind not in "fiu" or any(side not in _SIDES for side in image.shape):
         raise ValueError(f"{image.dtype} of shape {image.shape} is no map")
-    panorama = np.array(image, np.float32)
+    return np.array(image, np.float32)
+
+
+def _read_intensity(path: Path) -> npt.NDArray[np.float32]:
+    image = _read_image(path)
+    if (np.abs(image) > _LARGEST).any():  # NaN is where nothing was seen
+        raise ValueError("some pixels are not finite")
+    return image
+
+
+def _read_map(path: Path) -> npt.NDArray[np.float32]:
+    panorama = _read_image(path)
     if not (np.isfinite(panorama) & (panorama >= 0)).all():
         raise ValueError("some pixels are negative or not finite")
     return panorama

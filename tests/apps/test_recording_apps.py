@@ -70,3 +70,10 @@ def test_the_stabilised_scene_stands_still(app, recording, tmp_path):
     frames = np.array([255.0 - cv2.imread(str(path), cv2.IMREAD_GRAYSCALE) for path in paths[-14:]])
     shifted = [np.roll(frame, 3 * number, axis=1) for number, frame in enumerate(frames)]
     assert frames.mean(axis=0).var() > 1.5 * np.mean(shifted, axis=0).var()
+
+
+def test_predicted_events_are_those_that_come(app, recording, tmp_path, run, capsys):
+    run("run", recording, "-o", tmp_path / "out", "--quiet")
+    app("predict_events", tmp_path / "out", recording, "--start", 0.3)
+    said = capsys.readouterr().out
+    assert float(said.split()[-1]) > 0.5

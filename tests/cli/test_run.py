@@ -17,6 +17,7 @@ from cmaxslam_fbp.io.trajectory_files import read_trajectory
 from cmaxslam_fbp.pipeline.output import OUTPUTS
 
 WRITTEN = set(OUTPUTS) - {"distance.npy", "distance.png"}  # those are of --hand-held
+BRIGHTNESS = {"intensity.npy", "intensity.png"}  # made at the end: not of a run that was interrupted
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +130,7 @@ def test_a_signal_keeps_what_has_been_computed(run, simulated_bag, tmp_path, at_
     at_window(6, lambda: os.kill(os.getpid(), signal.Signals[name]))
     done = run("run", simulated_bag, "--out", "run", "--video", "run/map.mp4", code=130)
     assert "interrupted: the first 0." in done.stderr
-    assert {path.name for path in (tmp_path / "run").iterdir()} == {*WRITTEN, "map.mp4"}
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {*WRITTEN, "map.mp4"} - BRIGHTNESS
     figures = json.loads((tmp_path / "run" / "run.json").read_text())
     assert (figures["state"], figures["reason"], figures["windows"]) == ("interrupted", name, 6)
     assert read_trajectory(tmp_path / "run" / "trajectory.txt").end_ns > 0
@@ -152,7 +153,7 @@ def test_signals_while_results_are_written_change_nothing(run, simulated_bag, tm
 
     at_window(6, interrupt)
     run("run", simulated_bag, "--out", "run", code=130)
-    assert {path.name for path in (tmp_path / "run").iterdir()} == WRITTEN
+    assert {path.name for path in (tmp_path / "run").iterdir()} == WRITTEN - BRIGHTNESS
 
 
 def test_a_second_signal_ends_a_window_that_takes_too_long(run, simulated_bag, tmp_path, at_window):
@@ -165,7 +166,7 @@ def test_a_second_signal_ends_a_window_that_takes_too_long(run, simulated_bag, t
     began = time.monotonic()
     run("run", simulated_bag, "--out", "run", code=130)
     assert time.monotonic() - began < 50
-    assert {path.name for path in (tmp_path / "run").iterdir()} == WRITTEN
+    assert {path.name for path in (tmp_path / "run").iterdir()} == WRITTEN - BRIGHTNESS
 
 
 def test_ctrl_c_during_the_warm_up_ends_the_program(run, simulated_bag, tmp_path, monkeypatch):
@@ -266,3 +267,27 @@ def test_torch_gives_the_same_trajectory(run, simulated_bag, tmp_path):
     one, other = (read_trajectory(tmp_path / name / "trajectory.txt") for name in ("numba", "torch"))
     angles = np.degrees((one.rotations.inv() * other.rotations).magnitude())
     assert np.sqrt(np.mean(angles**2)) < 0.05
+
+
+def test_a_run_without_brightness_has_no_such_files(run, simulated_bag, tmp_path):
+    run("run", simulated_bag, "--duration", 0.3, "-o", tmp_path / "out", "--no-intensity", "--quiet")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == WRITTEN - BRIGHTNESS
+    assert 'id="brightness-map"' not in (tmp_path / "out" / "report.html").read_text()
+    video = ["--video", tmp_path / "a.mp4", "--video-shows", "brightness", "--no-intensity"]
+    assert "needs the brightness" in run("run", simulated_bag, "-o", tmp_path / "no", *video, code=1).stderr
+
+
+def test_brightness_is_written_and_filmed(run, simulated_bag, tmp_path):
+    place, video = tmp_path / "out", tmp_path / "grows.mp4"
+    settings = ["--set", "intensity.scale=2", "--set", "backend.panorama_size=[512, 256]"]
+    filmed = ["--video", video, "--video-shows", "brightness"]
+    run("run", simulated_bag, "--duration", 0.8, "-o", place, *settings, *filmed)
+    image = np.load(place / "intensity.npy")
+    picture = cv2.imread(str(place / "intensity.png"), cv2.IMREAD_UNCHANGED)
+    assert image.shape == (512, 1024)
+    np.testing.assert_array_equal(picture[..., 3] > 0, np.isfinite(image))
+    assert 'id="brightness-map"' in (place / "report.html").read_text()
+    assert json.loads((place / "run.json").read_text())["stages"]["intensity"]["seconds"] > 0
+    frames = cv2.VideoCapture(str(video))
+    assert 4 <= frames.get(cv2.CAP_PROP_FRAME_COUNT) <= 8

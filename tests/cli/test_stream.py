@@ -65,7 +65,7 @@ def test_a_played_recording_gives_its_trajectory_line_by_line(simulated_bag, tmp
         )
     assert done.returncode == 0, done.stderr
     assert done.stdout == (tmp_path / "out/trajectory.txt").read_text()
-    assert "reading a stream: packet pictures and the SHA-256 of the input are left out" in done.stderr
+    assert "reading a stream: brightness, packet pictures and the input's SHA-256 are left out" in done.stderr
     assert "latency" in done.stderr
     run = figures_of(tmp_path / "out")
     assert (run["state"], run["input"], run["input_sha256"]) == ("finished", "standard input", None)

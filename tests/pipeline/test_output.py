@@ -11,6 +11,7 @@ from cmaxslam_fbp.geometry.camera import davis240c
 from cmaxslam_fbp.io import Recording, open_recording
 from cmaxslam_fbp.pipeline import Slam
 from cmaxslam_fbp.pipeline.output import OUTPUTS, Run, write_outputs
+from cmaxslam_fbp.pipeline.painting import paint
 
 WRITTEN = set(OUTPUTS) - {"distance.npy", "distance.png"}  # those are of --hand-held
 ROOT = Path(__file__).parents[2]
@@ -26,19 +27,20 @@ def recording(simulated_bag):
 
 
 def test_a_run_writes_all_outputs_and_nothing_else(recording, tmp_path):
-    write_outputs(Run(tmp_path, Slam().run(recording), Config(), recording, ["run"]), OUTPUTS)
+    result = paint(Slam().run(recording), recording, Config())
+    write_outputs(Run(tmp_path, result, Config(), recording, ["run"]), OUTPUTS)
     assert {path.name for path in tmp_path.iterdir()} == WRITTEN
     figures = json.loads((tmp_path / "run.json").read_text())
     assert (figures["input"], figures["input_sha256"]) == recording.origin()
     page = (tmp_path / "report.html").read_text()
-    assert page.count("data:image/png") == 3  # the map, and a packet before and after
+    assert page.count("data:image/png") == 4  # the map, the brightness, and a packet before and after
 
 
 def test_a_file_of_an_earlier_run_is_not_taken_for_one_of_this_run(recording, tmp_path):
     (tmp_path / "metrics.json").write_text('{"absolute_best_fit_rms_deg": 0.001}')
     bare = Recording.from_events(list(recording.chunks(0.0, 0.3)), camera=davis240c())
     write_outputs(Run(tmp_path, Slam().run(bare), Config(), bare, ["run"]), OUTPUTS)
-    assert {path.name for path in tmp_path.iterdir()} == WRITTEN - {"metrics.json"}
+    assert {path.name for path in tmp_path.iterdir()} == WRITTEN - {"metrics.json", "intensity.npy", "intensity.png"}
 
 
 def test_the_table_of_the_run_folder_names_all_outputs():

@@ -4,6 +4,13 @@ class FlatMap {
   constructor(canvas, image, map, path, fieldOfView) {
     Object.assign(this, { canvas, image, map, path, fieldOfView });
     this.whole = false;
+    this.photograph = false;
+    this.retint();
+  }
+
+  // Show the map of edges, or a photograph.
+  show(image, photograph) {
+    Object.assign(this, { image, photograph });
     this.retint();
   }
 
@@ -14,6 +21,8 @@ class FlatMap {
     picture.height = this.image.naturalHeight;
     const context = picture.getContext("2d", { willReadFrequently: true });
     context.drawImage(this.image, 0, 0);
+    this.picture = picture;
+    if (this.photograph) return;
     const pixels = context.getImageData(0, 0, picture.width, picture.height), data = pixels.data;
     const paper = themeRgb("paper"), print = themeRgb("print");
     for (let i = 0; i < data.length; i += 4) {
@@ -21,7 +30,6 @@ class FlatMap {
       for (let c = 0; c < 3; c++) data[i + c] = 255 * (share * paper[c] + (1 - share) * print[c]);
     }
     context.putImageData(pixels, 0, 0);
-    this.picture = picture;
   }
 
   // The shown part in fractions of the map: left, top, width, height, in the shape of the canvas.

@@ -16,6 +16,12 @@ function begin() {
     -2 * Math.PI * ((used[1] + used[3]) / 2 - 0.5) * data.map.height / data.map.width];
   sphere.home();
   const flat = new FlatMap(element("flat"), image, data.map, path, data.fieldOfView);
+  const photograph = element("brightness-map");
+  element("brightness").hidden = !photograph;
+  const showBrightness = (on) => {
+    if (!photograph) return;
+    for (const view of [sphere, flat]) view.show(on ? photograph : image, on);
+  };
   const pick = (time, pressed) => {
     state.hover = pressed ? null : time;
     if (pressed) setTime(time);
@@ -35,7 +41,7 @@ function begin() {
     flat.draw(state.time);
     for (const chart of charts) chart.show(state.time, state.hover);
     element("clock").innerHTML = `${state.time.toFixed(2)} s<span class="clock-total"> of ${data.duration.toFixed(2)} s</span>`;
-    for (const [id, pressed] of [["globe", sphere.globe], ["follow", sphere.follow], ["whole", flat.whole]]) {
+    for (const [id, pressed] of [["globe", sphere.globe], ["follow", sphere.follow], ["whole", flat.whole], ["brightness", flat.photograph]]) {
       element(id).setAttribute("aria-pressed", pressed);
     }
   }
@@ -64,7 +70,7 @@ function begin() {
   }
 
   const toggle = { globe: () => { sphere.globe = !sphere.globe; sphere.zoom = 1; }, follow: () => { sphere.follow = !sphere.follow; },
-    whole: () => { flat.whole = !flat.whole; }, home: () => { sphere.home(); sphere.follow = false; } };
+    whole: () => { flat.whole = !flat.whole; }, brightness: () => showBrightness(!flat.photograph), home: () => { sphere.home(); sphere.follow = false; } };
   for (const [id, act] of Object.entries(toggle)) element(id).addEventListener("click", () => { act(); refresh(); });
   element("play").addEventListener("click", () => setPlaying(!state.playing));
   element("slider").addEventListener("input", (event) => setTime(event.target.value * data.duration));
@@ -75,20 +81,21 @@ function begin() {
   });
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || ["BUTTON", "INPUT"].includes(event.target.tagName)) return;
-    const act = { " ": () => setPlaying(!state.playing), g: toggle.globe, f: toggle.follow,
+    const act = { " ": () => setPlaying(!state.playing), g: toggle.globe, f: toggle.follow, b: toggle.brightness,
       ",": () => setTime(state.time - 0.01 * data.duration), ".": () => setTime(state.time + 0.01 * data.duration) }[event.key];
     if (act) { act(); event.preventDefault(); refresh(); }
   });
   window.addEventListener("resize", layout);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { flat.retint(); refresh(); });
 
-  // An address that ends in #t=0.7 opens the page at 70 % of the time; &globe, &follow and &whole press the buttons;
+  // An address that ends in #t=0.7 opens the page at 70 % of the time; &globe, &follow, &whole and &brightness press the buttons;
   // &count writes into the page how much of the sphere is printed, for tests.
   function readHash() {
     const wanted = new URLSearchParams(location.hash.slice(1));
     sphere.globe = wanted.has("globe");
     sphere.follow = wanted.has("follow");
     flat.whole = wanted.has("whole");
+    showBrightness(wanted.has("brightness"));
     setTime((parseFloat(wanted.get("t")) || 0) * data.duration);
   }
   window.addEventListener("hashchange", readHash);
@@ -103,5 +110,5 @@ function begin() {
   if (location.hash.includes("&count")) document.documentElement.dataset.inkedPixels = sphere.gl ? sphere.inkedPixels() : 0;
 }
 
-const picture = element("panorama");
-picture.decode().then(begin);
+const pictures = [element("panorama"), element("brightness-map")].filter(Boolean);
+Promise.all(pictures.map((picture) => picture.decode())).then(begin);

@@ -11,6 +11,7 @@ uniform vec2 size, mapSize;
 uniform mat3 turn;
 uniform float focal, back;
 uniform vec3 paper, print, outside;
+uniform bool photograph;
 out vec4 color;
 const float PI = 3.14159265;
 float lines(float angle, float width, float step) {
@@ -30,12 +31,13 @@ void main() {
   vec2 place = vec2(0.5) + 0.5 / mapSize + scale * vec2(longitude, latitude);
   vec2 right = scale * vec2(dx, dFdx(latitude)), down = scale * vec2(dy, dFdy(latitude));
   float inMap = step(0.0, place.y) * step(place.y, 1.0);
-  float strength = inMap * (1.0 - textureGrad(map, place, right, down).r);
+  vec4 texel = inMap * textureGrad(map, place, right, down);
+  float strength = inMap * (1.0 - texel.r);
   float level = cos(latitude);
   float grid = max(lines(latitude, length(vec2(dFdx(latitude), dFdy(latitude))), PI / 6.0),
                    lines(longitude, length(vec2(dx, dy)), PI / 6.0) * smoothstep(0.02, 0.1, level));
   vec3 wall = mix(paper, print, 0.10 * grid);
-  wall = mix(wall, print, pow(strength, 0.8));
+  wall = photograph ? mix(wall, texel.rgb, texel.a) : mix(wall, print, pow(strength, 0.8));
   float edge = clamp(dot(hit, ray), 0.0, 1.0);
   wall = mix(mix(wall, outside, 0.6), wall, smoothstep(0.0, 0.55, edge));
   float rim = back > 1.0 ? smoothstep(0.0, 0.012, room) : 1.0;
@@ -77,15 +79,23 @@ class Sphere {
     gl.enableVertexAttribArray(gl.getAttribLocation(program, "corner"));
     gl.vertexAttribPointer(gl.getAttribLocation(program, "corner"), 2, gl.FLOAT, false, 0, 0);
     gl.bindTexture(gl.TEXTURE_2D, gl.createTexture());
+    this.uniform = (name) => gl.getUniformLocation(program, name);
+    this.gl = gl;
+    this.show(image, false);
+    return true;
+  }
+
+  // Put an image on the sphere: the map of edges, printed in the colours of the theme, or a photograph.
+  show(image, photograph) {
+    const gl = this.gl;
+    if (!gl) return;
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, image);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_S, gl.REPEAT);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_LINEAR);
     gl.generateMipmap(gl.TEXTURE_2D);
     this.mapSize = [image.naturalWidth, image.naturalHeight];
-    this.uniform = (name) => gl.getUniformLocation(program, name);
-    this.gl = gl;
-    return true;
+    this.photograph = photograph;
   }
 
   // How far the eye stands back, and the focal length in units of the view's smaller side.
@@ -108,6 +118,7 @@ class Sphere {
     gl.uniformMatrix3fv(this.uniform("turn"), true, turn);
     gl.uniform1f(this.uniform("focal"), focal * scale);
     gl.uniform1f(this.uniform("back"), back);
+    gl.uniform1i(this.uniform("photograph"), this.photograph ? 1 : 0);
     gl.uniform3f(this.uniform("paper"), ...themeRgb("paper"));
     gl.uniform3f(this.uniform("print"), ...themeRgb("print"));
     gl.uniform3f(this.uniform("outside"), ...themeRgb("void"));

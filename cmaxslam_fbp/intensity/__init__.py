@@ -1,0 +1,1 @@
+"""Brightness of the scene from events and a trajectory."""

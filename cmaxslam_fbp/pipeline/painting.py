@@ -1,0 +1,178 @@
+"""The brightness of the scene: one more pass over all events, along the trajectory of a finished run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
+from cmaxslam_fbp.backend.adjustment import SLOT_NS
+from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
+from cmaxslam_fbp.backend.parallax_warp import ParallaxWarp
+from cmaxslam_fbp.backend.scene_distances import TABLE, as_single
+from cmaxslam_fbp.config import Config
+from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.geometry.equirectangular import Equirectangular
+from cmaxslam_fbp.intensity.brightness import Brightness, solve_brightness
+from cmaxslam_fbp.intensity.field_of_view import LOOK_UP_NS, seen_part
+from cmaxslam_fbp.intensity.gradient_equations import GradientEquations
+from cmaxslam_fbp.intensity.pixel_choice import PixelChoice
+from cmaxslam_fbp.io import Recording
+from cmaxslam_fbp.nanoseconds import NS_PER_S
+from cmaxslam_fbp.pipeline.gaps import Stretch
+from cmaxslam_fbp.pipeline.result import SlamResult
+from cmaxslam_fbp.pipeline.slam import OnStep, Step
+
+_STEP_NS = 100_000_000  # of the recording, after which it is told how far the painting is
+_ENOUGH_EVENTS = 8_000_000  # that are used, at a scale of one: of more, those of a part of the sensor's pixels
+_MOST_WIDTH = 4096  # of the panorama: its equations take 80 bytes for each pixel that was seen
+
+
+class Painting:
+    """Paints the scene's brightness from the events of a recording.
+
+    Parameters
+    ----------
+    result : a finished run
+    recording : what it was made of
+    config : its settings
+    """
+
+    def __init__(self, result: SlamResult, recording: Recording, config: Config) -> None:
+        self._result, self._recording, self._config = result, recording, config
+        self._camera = recording.require_camera()
+        self._bearings: SingleArray = self._camera.bearings().astype(np.float32)
+        width, height = (config.intensity.scale * side for side in config.backend.panorama_size)
+        while width > _MOST_WIDTH:
+            width, height = width // 2, height // 2
+        self._projection = Equirectangular(width, height)
+        self._equations = GradientEquations(self._camera, self._projection)
+        self._painted_ns = result.start_ns
+        usable = self._camera.seen_pixels().copy()
+        for x, y, _ in result.hot_pixels.pixels:
+            usable[y, x] = False
+        self._choose = PixelChoice(usable, _ENOUGH_EVENTS * config.intensity.scale**2 / max(result.events, 1))
+
+    def run(self, start_s: float | None = None, duration_s: float | None = None) -> Iterator[int]:
+        """Add the events of the range that the run is of, those that its map has; yields the time that is reached."""
+        for events in self._recording.chunks(start_s, duration_s):
+            for chunk in _short(self._choose(events)):
+                for stretch in self._result.stretches:
+                    for part, is_in_map in self._parts(chunk.between(stretch.start_ns, _end_ns(stretch) + 1)):
+                        if is_in_map:
+                            self._equations.add(part, self._points(part, stretch))
+                        else:
+                            self._equations.forget()
+                self._painted_ns = int(chunk.t_ns[-1])
+                yield self._painted_ns
+
+    def brightness(self) -> Brightness:
+        """Return what there is by now."""
+        rotations = [
+            stretch.spline.rotations_at(np.arange(stretch.start_ns, last_ns + 1, LOOK_UP_NS))
+            for stretch in self._result.stretches
+            if (last_ns := min(_end_ns(stretch), self._painted_ns)) >= stretch.start_ns
+        ]
+        return solve_brightness(self._equations, seen_part(self._camera, np.concatenate(rotations), self._projection))
+
+    def rotation_at(self, t_ns: int) -> FloatArray:
+        """Return `R_wc` (3, 3) at a time of the recording, or the next that is known."""
+        stretch = next((one for one in self._result.stretches if t_ns <= one.end_ns), self._result.stretches[-1])
+        return stretch.spline.rotations_at(min(max(t_ns, stretch.start_ns), _end_ns(stretch)))
+
+    def _parts(self, events: Events) -> Iterator[tuple[Events, bool]]:
+        """Cut events where the map begins or ceases to have them; tell whether it has each part."""
+        if not len(events):
+            return
+        windows = self._result.windows
+        starts = np.array([window.start_ns for window in windows], np.int64)
+        first, last = np.maximum(np.searchsorted(starts, events.t_ns[[0, -1]], side="right") - 1, 0)
+        is_in_map = [windows[n].tracking.is_in_map for n in range(first, last + 1)]
+        changes = [n for n, (before, after) in enumerate(pairwise(is_in_map), first + 1) if before != after]
+        cuts = [0, *np.searchsorted(events.t_ns, starts[changes]).tolist(), len(events)]
+        for n, (begin, end) in zip([first, *changes], pairwise(cuts), strict=True):
+            if end > begin:
+                yield events[begin:end], windows[n].tracking.is_in_map
+
+    def _points(self, events: Events, stretch: Stretch) -> SingleArray:
+        """Return row and column (N, 2) on the panorama of what each event looked at."""
+        start_ns, end_ns = int(events.t_ns[0]), int(events.t_ns[-1])
+        found = self._result.hand_held
+        if found is None or stretch.positions is None:
+            warp = PanoramicWarp(events, self._bearings, self._projection, start_ns, end_ns, SLOT_NS)
+            return warp.points(warp.rotations(stretch.spline))
+        shifted = ParallaxWarp(events, self._bearings, start_ns, end_ns, SLOT_NS, TABLE)
+        poses, inverse = shifted.poses(stretch.spline, stretch.positions), as_single(found.inverse.reshape(-1))
+        shifted.locate(poses, inverse)
+        points, weights = np.empty((len(events), 2), np.float32), np.empty(len(events), np.float32)
+        shifted.points(poses, inverse, self._projection, None, points, weights)
+        return points
+
+
+def _short(events: Events) -> Iterator[Events]:
+    """Yield events in pieces of at most a tenth of a second, none of them empty."""
+    if len(events):
+        edges_ns = np.arange(events.t_ns[0] + _STEP_NS, events.t_ns[-1] + 1, _STEP_NS)
+        cuts = np.unique(np.searchsorted(events.t_ns, edges_ns)).tolist()
+        yield from (events[begin:end] for begin, end in pairwise([0, *cuts, len(events)]))
+
+
+def _end_ns(stretch: Stretch) -> int:
+    """Return the last event of a stretch that the trajectory covers."""
+    return min(stretch.end_ns, stretch.spline.end_ns)
+
+
+def paint(
+    result: SlamResult,
+    recording: Recording,
+    config: Config,
+    *,
+    start_s: float | None = None,
+    duration_s: float | None = None,
+    on_step: OnStep | None = None,
+) -> SlamResult:
+    """Return the result of a run with the brightness of the scene, from the events of the same range of the recording.
+
+    Ctrl-C, and memory that is not there, leave the result without it, and with a warning. `on_step` is called every
+    tenth of a second of the recording.
+    """
+    began = time.perf_counter()
+    try:
+        painting = Painting(result, recording, config)
+        due_ns = result.start_ns + _STEP_NS
+        for t_ns in painting.run(start_s, duration_s):
+            if on_step is not None and t_ns >= due_ns:
+                due_ns = t_ns + _STEP_NS
+                on_step(_step(result, painting, t_ns))
+        brightness = painting.brightness()
+    except KeyboardInterrupt:
+        warnings = [*result.warnings, "the brightness of the scene is left out: the run was interrupted"]
+        return replace(result, interrupted=True, warnings=warnings)
+    except MemoryError:
+        hint = "--no-intensity, or a smaller backend.panorama_size, avoids this"
+        warnings = [*result.warnings, f"the brightness of the scene is left out for lack of memory: {hint}"]
+        return replace(result, warnings=warnings)
+    painting_s = time.perf_counter() - began
+    timing = replace(result.timing, wall_s=result.timing.wall_s + painting_s, painting_s=painting_s)
+    return replace(result, brightness=brightness, timing=timing)
+
+
+def _step(result: SlamResult, painting: Painting, t_ns: int) -> Step:
+    """Return where the painting is."""
+    return Step(
+        stage="brightness",
+        recording_s=(t_ns - result.start_ns) / NS_PER_S,
+        window=None,
+        speed_deg_s=0.0,
+        R_wc=painting.rotation_at(t_ns),
+        panorama=result.panorama,
+        settled_ns=None,
+        events=Events.empty,
+        stretches=lambda: result.stretches,
+        result=lambda: result,
+        brightness=painting.brightness,
+    )

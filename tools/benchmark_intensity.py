@@ -1,0 +1,120 @@
+"""The brightness of simulated scenes from events: correlation and similarity with the truth, and what it costs.
+
+Runs the SLAM on recordings that it simulates, paints the brightness along the SLAM's own trajectory, and compares it
+with the true log panorama over what was seen, after the best affine change of brightness.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import cv2
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from cmaxslam_fbp.arrays import Picture, SingleArray
+from cmaxslam_fbp.config import Config, load_config
+from cmaxslam_fbp.evaluation.brightness_errors import compare_brightness
+from cmaxslam_fbp.experiments.machine import EVENTS, calibration_us
+from cmaxslam_fbp.geometry.equirectangular import Equirectangular
+from cmaxslam_fbp.io import open_recording
+from cmaxslam_fbp.io.writing import write_recording
+from cmaxslam_fbp.pipeline import Slam, SlamResult
+from cmaxslam_fbp.pipeline.painting import paint
+from cmaxslam_fbp.pipeline.warm_up import warm_up
+from cmaxslam_fbp.report.brightness_picture import draw_brightness
+from cmaxslam_fbp.simulation import SENSORS, Simulation, SimulationSettings
+from cmaxslam_fbp.simulation.scene_map import log_levels
+from cmaxslam_fbp.trajectory import RotationTrajectory
+
+TARGETS = {"ideal": (0.9, 0.7), "davis": (0.8, 0.55), "dvxplorer": (0.8, 0.55)}
+
+
+def true_brightness(simulation: Simulation, result: SlamResult, size: tuple[int, int]) -> SingleArray:
+    """Return the scene's log intensity (height, width) in the world of an estimate, as the lens and the map blur it."""
+    scene, camera = simulation.panorama, simulation.camera
+    texels = scene.shape[1] / (2 * np.pi)
+    lens_px = simulation.settings.blur_px / max(camera.fx, camera.fy) * texels
+    map_px = 0.35 * scene.shape[1] / size[0]
+    blurred = log_levels(np.asarray(cv2.GaussianBlur(scene, (0, 0), lens_px), np.float32))
+    blurred = np.asarray(cv2.GaussianBlur(blurred, (0, 0), map_px), np.float32)
+    rows, columns = np.indices(size[::-1])
+    directions = Equirectangular(*size).unproject(np.stack([columns, rows], axis=-1))
+    turned = directions @ world_from_estimate(simulation.ground_truth, result.trajectory()).as_matrix().T
+    place = Equirectangular(scene.shape[1], scene.shape[0]).project(turned).astype(np.float32)
+    truth = cv2.remap(blurred, place[..., 0], place[..., 1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP)
+    return np.asarray(truth, np.float32)
+
+
+def world_from_estimate(truth: RotationTrajectory, estimate: RotationTrajectory) -> Rotation:
+    """Return the rotation that fits best."""
+    known = truth.covers(estimate.t_ns)
+    return (truth.rotation_at(estimate.t_ns[known]) * estimate.rotations[known].inv()).mean()
+
+
+def side_by_side(truth: SingleArray, estimate: SingleArray) -> Picture:
+    """Return the part that was seen, the truth left and the estimate right."""
+    seen = np.isfinite(estimate)
+    rows, columns = np.flatnonzero(seen.any(axis=1)), np.flatnonzero(seen.any(axis=0))
+    part = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+    pictures = [draw_brightness(np.where(seen, image, np.nan)[part].astype(np.float32)) for image in (truth, estimate)]
+    gap = np.zeros((pictures[0].shape[0], 12, 4), np.uint8)
+    return np.concatenate([pictures[0], gap, pictures[1]], axis=1)
+
+
+def measure(scene: str, sensor: str, seed: int, options: argparse.Namespace, config: Config) -> None:
+    """Simulate a recording unless it is there, run it, print a row."""
+    settings = SimulationSettings(scene=scene, sensor=SENSORS[sensor], duration_s=options.duration, seed=seed)
+    simulation, name = Simulation(settings), f"{Path(scene).stem}_{sensor}_{options.duration:g}s_seed{seed}"
+    path = options.folder / f"{name}.npz"
+    if not path.exists():
+        write_recording(simulation, simulation.chunks(), path)
+    recording = open_recording(path)
+    result = paint(Slam(config).run(recording), recording, config)
+    assert result.brightness is not None
+    estimate = result.brightness.log_intensity
+    truth = true_brightness(simulation, result, estimate.shape[::-1])
+    errors, timing = compare_brightness(estimate, truth), result.timing
+    correlation, ssim = TARGETS[sensor]
+    verdict = "yes" if errors.correlation >= correlation and errors.ssim >= ssim else "no"
+    print(
+        f"| {name} | {result.events / 1e6:.1f} | {errors.correlation:.3f} | {errors.ssim:.3f} | {verdict} | "
+        f"{result.brightness.threshold_ratio:.3f} | {1e3 * timing.painting_s / (result.events / 1e6):.1f} | "
+        f"{100 * timing.painting_s / (timing.wall_s - timing.painting_s):.0f} % |",
+        flush=True,
+    )
+    if options.pictures:
+        cv2.imwrite(str(options.folder / f"{name}.png"), side_by_side(truth, estimate))
+    if options.remove:
+        path.unlink()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=Path("benchmark_intensity"), help="where recordings are kept")
+    parser.add_argument("--scenes", nargs="+", default=["boxes", "poster"], help="names, or panoramas as images")
+    parser.add_argument("--sensors", nargs="+", default=["ideal", "davis"], choices=sorted(SENSORS))
+    parser.add_argument("--seeds", nargs="+", type=int, default=[2, 3])
+    parser.add_argument("--duration", type=float, default=10.0, metavar="SECONDS")
+    parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="settings, such as intensity.scale=2")
+    parser.add_argument("--pictures", action="store_true", help="write the truth beside the estimate")
+    parser.add_argument("--remove", action="store_true", help="remove each recording when it is done")
+    parser.add_argument("--quick", action="store_true", help="two seconds of one scene")
+    options = parser.parse_args()
+    if options.quick:
+        options.scenes, options.seeds, options.duration = options.scenes[:1], options.seeds[:1], 2.0
+    options.folder.mkdir(parents=True, exist_ok=True)
+    config = load_config((), options.set)
+    warm_up(config, SimulationSettings().camera)
+    print("| recording | million events | correlation | SSIM | target met | ON/OFF | ms per million | of the run |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for sensor in options.sensors:
+        for scene in options.scenes:
+            for seed in options.seeds:
+                measure(scene, sensor, seed, options, config)
+    print(f"\nnp.bincount: {1e3 * calibration_us() / EVENTS:.2f} ns per event")
+
+
+if __name__ == "__main__":
+    main()
