@@ -103,8 +103,8 @@ def run(
     from cmaxslam_fbp.io.trajectory_styles import STYLES, write_style
     from cmaxslam_fbp.pipeline import Slam
     from cmaxslam_fbp.pipeline.output import OUTPUTS
-    from cmaxslam_fbp.pipeline.rerun_steps import RerunSteps
     from cmaxslam_fbp.pipeline.painting import paint
+    from cmaxslam_fbp.pipeline.rerun_steps import RerunSteps
     from cmaxslam_fbp.pipeline.saving import RunSaver
     from cmaxslam_fbp.pipeline.streaming import TrajectoryStream
     from cmaxslam_fbp.pipeline.warm_up import warm_up

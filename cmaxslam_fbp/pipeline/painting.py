@@ -100,7 +100,9 @@ class Painting:
 
     def _points(self, events: Events, stretch: Stretch) -> SingleArray:
         """Return row and column (N, 2) on the panorama of what each event looked at."""
-        start_ns, end_ns = int(events.t_ns[0]), int(events.t_ns[-1])
+        # A slot has a length, also where all events have one stamp; and the trajectory covers it.
+        end_ns = min(int(events.t_ns[-1]) + 1, stretch.spline.end_ns)
+        start_ns = min(int(events.t_ns[0]), end_ns - 1)
         found = self._result.hand_held
         if found is None or stretch.positions is None:
             warp = PanoramicWarp(events, self._bearings, self._projection, start_ns, end_ns, SLOT_NS)

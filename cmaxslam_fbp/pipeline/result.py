@@ -13,8 +13,8 @@ from cmaxslam_fbp.backend.hand_refinement import HandHeld
 from cmaxslam_fbp.backend.tracking import Tracking, WindowReport
 from cmaxslam_fbp.evaluation import Evaluation
 from cmaxslam_fbp.events.hot_pixels import HotPixels
-from cmaxslam_fbp.io.live.reader import LiveFigures
 from cmaxslam_fbp.intensity.brightness import Brightness
+from cmaxslam_fbp.io.live.reader import LiveFigures
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.gaps import Stretch
 from cmaxslam_fbp.pipeline.trust import overall

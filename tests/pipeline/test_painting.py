@@ -73,6 +73,16 @@ def test_a_finer_panorama_shows_the_same(result, recording, simulation):
     assert correlation(image, simulation) > 0.88
 
 
+def test_single_events_at_the_ends_are_no_problem(result, recording):
+    events = next(recording.chunks())
+    first, last_ns = events[:1], result.stretches[-1].spline.end_ns
+    last = replace(first, t_ns=np.array([last_ns]))
+    alone = Recording.from_events([first, last], camera=recording.require_camera())
+    stretches = (replace(result.stretches[0], end_ns=last_ns),)
+    painted = paint(replace(result, stretches=stretches), alone, Config())
+    assert np.nanmax(np.abs(painted.brightness.log_intensity)) == 0
+
+
 def test_lost_windows_leave_no_trace(result, recording):
     half = len(result.windows) // 2
     windows = [*result.windows[:half], *(replace(w, tracking=Tracking.LOST) for w in result.windows[half:])]
