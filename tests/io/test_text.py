@@ -1,4 +1,5 @@
 import io
+import random
 import zipfile
 
 import numpy as np
@@ -227,3 +228,36 @@ def test_the_real_sequence_is_read_exactly(real_data):
     assert (int(events.x.max()), int(events.y.max())) == (239, 179)
     with zipfile.ZipFile(real_data / "slider_depth.zip") as archive:
         assert format_event_text(events) == archive.read("events.txt")
+
+
+def test_lines_that_are_parsed_at_once_and_one_by_one_agree():
+    """A blank before a line changes nothing but the way that it is parsed."""
+    from cmaxslam_fbp.io.text import event_text_kernels as kernels
+
+    def parse(text, decimals):
+        room = len(text)
+        columns = [np.zeros(room, kind) for kind in (np.int64, np.uint16, np.uint16, np.uint8)]
+        padded = text + bytes(8)
+        words = np.ndarray(len(text) + 1, np.uint64, padded, strides=(1,))
+        characters = np.frombuffer(padded, np.uint8)
+        count, lines, status = kernels.parse_events(characters, words, len(text), np.arange(4), decimals, *columns)
+        return count, lines, status, [column[:count].tolist() for column in columns]
+
+    draw = random.Random(5)
+    statuses = set()
+    for _ in range(3000):
+        whole = draw.choice(["0", "7", "12345678", "1468941032", "4600000000", "99999999999", "", "-3"])
+        decimals = draw.choice([0, 3, 9])
+        point = draw.choice(["", ".", *(f".{draw.randrange(10**n):0{n}d}" for n in (1, 5, 6, 8, 9, 10))])
+        pixels = [draw.choice(["0", "9", "42", "239", "1279", "65535", "65536", "99999", "1.0", "x"]) for _ in "xy"]
+        separator = draw.choice([" ", ",", "\t", "  ", ";"])
+        line = separator.join([whole + point, *pixels, draw.choice(["0", "1", "-1", "2", "true", ""])]) + "\n"
+        characters = list(line)
+        if draw.random() < 0.2:
+            characters[draw.randrange(len(line) - 1)] = draw.choice("0 ,.x-\r")
+        good = f"5{separator}6{separator}7{separator}1\n"
+        lines = [good, "".join(characters), good]
+        at_once = parse("".join(lines).encode(), decimals)
+        assert at_once == parse("".join(f" {line}" for line in lines).encode(), decimals), lines
+        statuses.add(at_once[2])
+    assert statuses == set(range(5))

@@ -12,6 +12,7 @@ T, X, Y, P, OTHER = range(5)  # what a column holds
 
 _NEWLINE, _RETURN, _SPACE, _TAB, _COMMA, _SEMICOLON, _HASH = 10, 13, 32, 9, 44, 59, 35
 _ZERO, _POINT, _MINUS, _PLUS = 48, 46, 45, 43
+_OTHERS = 32  # lines that are parsed one by one after one that is not plain, and follows another such one
 _MOST_DIGITS = 18  # of the whole part of a number
 _LARGEST_NS = 4_600_000_000_000_000_000
 _POWERS = 10 ** np.arange(10)
@@ -29,13 +30,13 @@ def _is_end(character):
 
 
 @compiled(inlined=True)
-def _digits(words, at):
-    """Return the number that up to eight digits from `at` on make, and how many there are.
+def _digits(word):
+    """Return the number that the digits at the start of eight characters make, and how many there are.
 
-    Eight characters are one word, the first of them in its lowest byte. Each byte that is no digit gets its highest bit
+    The characters are one word, the first of them in its lowest byte. Each byte that is no digit gets its highest bit
     set; the digits before the first of these are moved to the word's end and added up in pairs, fours and eights.
     """
-    word = words[at] ^ np.uint64(0x3030303030303030)
+    word ^= np.uint64(0x3030303030303030)
     others = ((word + np.uint64(0x7676767676767676)) | word) & np.uint64(0x8080808080808080)
     if others == 0:
         count = 8
@@ -59,11 +60,11 @@ def _parse_number(text, words, at, decimals):
     negative = text[at] == _MINUS
     if negative or text[at] == _PLUS:
         at += 1
-    value, count = _digits(words, at)
+    value, count = _digits(words[at])
     at += count
     digits = count
     while count == 8:
-        more, count = _digits(words, at)
+        more, count = _digits(words[at])
         value = value * _POWERS[count] + more
         at += count
         digits += count
@@ -74,7 +75,7 @@ def _parse_number(text, words, at, decimals):
         at += 1
         count = 8
         while left >= 8 and count == 8:
-            more, count = _digits(words, at)
+            more, count = _digits(words[at])
             value = value * _POWERS[count] + more
             at += count
             digits += count
@@ -95,6 +96,76 @@ def _parse_number(text, words, at, decimals):
                 at += 1
                 digit = np.uint8(text[at] - _ZERO)
     return value * _POWERS[left], negative, at if digits > 0 else -1
+
+
+@compiled(inlined=True)
+def _pixel(word):
+    """Return the number that one to four digits make, as `_digits` does, and how many there are; 0 for more or none."""
+    word ^= np.uint64(0x3030303030303030)
+    others = ((word + np.uint64(0x7676767676767676)) | word) & np.uint64(0x8080808080)
+    if others == 0 or others & np.uint64(0x80) != 0:
+        return 0, 0
+    count = np.int64(trailing_zeros(others)) >> 3
+    word = (word << np.uint64(64 - 8 * count)) >> np.uint64(32)
+    word = ((word & np.uint64(0x0F0F0F0F)) * np.uint64(2561)) >> np.uint64(8)
+    word = (((word & np.uint64(0x00FF00FF)) * np.uint64(6553601)) >> np.uint64(16)) & np.uint64(0xFFFF)
+    return np.int64(word), count
+
+
+@compiled
+def _parse_plain_lines(text, words, at, length, decimals, first, t_ns, x, y, p):
+    """Parse lines `t x y p` as nearly all are: no signs, single blanks, at most four digits a pixel; from `at` on.
+
+    Fills the columns from `first` on, up to a line that is any other (it may still be a good one); returns its place,
+    and how many events there are. In one loop: a call with all these arrays costs as much as a line.
+    """
+    count = first
+    largest = _LARGEST_WHOLE[decimals]
+    while at < length:
+        begin = at
+        value, digits = _digits(words[at])
+        at += digits
+        if digits == 8:
+            more, further = _digits(words[at])
+            value = value * _POWERS[further] + more
+            at += further
+            if further > 2:
+                return begin, count
+        if digits == 0 or value > largest:
+            return begin, count
+        left = decimals
+        if text[at] == _POINT:
+            more, digits = _digits(words[at + 1])
+            at += 1 + digits
+            if digits == 8:
+                digit = np.uint8(text[at] - _ZERO)
+                if digit < 10:
+                    more = 10 * more + np.int64(digit)
+                    digits = 9
+                    at += 1
+            if digits == 0 or digits > left:
+                return begin, count
+            value = value * _POWERS[digits] + more
+            left -= digits
+        value *= _POWERS[left]
+        separator = text[at]
+        column, digits = _pixel(words[at + 1])
+        if (separator != _SPACE and separator != _COMMA) or digits == 0 or value > _LARGEST_NS:
+            return begin, count
+        at += 1 + digits
+        row, digits = _pixel(words[at + 1])
+        if digits == 0 or text[at] != separator:
+            return begin, count
+        at += 1 + digits
+        if text[at] != separator or text[at + 1] | 1 != _ZERO + 1 or text[at + 2] != _NEWLINE:
+            return begin, count
+        t_ns[count] = value
+        x[count] = column
+        y[count] = row
+        p[count] = text[at + 1] & 1
+        count += 1
+        at += 3
+    return at, count
 
 
 @compiled
@@ -120,7 +191,17 @@ def parse_events(text, words, length, roles, decimals, t_ns, x, y, p):
     at = 0
     count = 0
     lines = 0
+    is_plain = len(roles) == 4 and roles[0] == T and roles[1] == X and roles[2] == Y and roles[3] == P
+    others = 0  # lines until plain ones are looked for again
     while at < length:
+        if is_plain and others == 0:
+            at, found = _parse_plain_lines(text, words, at, length, decimals, count, t_ns, x, y, p)
+            lines += found - count
+            others = 0 if found > count else _OTHERS
+            count = found
+            if at == length:
+                break
+        others = max(others - 1, 0)
         lines += 1
         while _is_blank(text[at]):
             at += 1
