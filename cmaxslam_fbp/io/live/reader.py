@@ -84,6 +84,11 @@ class LiveReader:
         """End the stream here; safe to be called by the handler of a signal."""
         self._stopped = True
 
+    def join(self) -> None:
+        """Wait until nothing is read any more."""
+        if self._thread.is_alive():
+            self._thread.join()
+
     def batches(self) -> Iterator[Events]:
         """Yield the events in the order of their arrival, until the stream ends or is stopped."""
         self._thread.start()
