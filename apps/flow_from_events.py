@@ -10,7 +10,7 @@ from cmaxslam_fbp import open_recording
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.experiments.flow.batches import make_batch
 from cmaxslam_fbp.experiments.flow.pictures import events_picture, flow_picture
-from cmaxslam_fbp.experiments.flow.samples import make_sample
+from cmaxslam_fbp.experiments.flow.real_slices import sample_without_flow
 from cmaxslam_fbp.experiments.flow.training import load_network
 from cmaxslam_fbp.experiments.flow.trajectories import flow_of
 from cmaxslam_fbp.fbp.torch_module import to_host, torch
@@ -29,14 +29,17 @@ def main() -> None:
 
     network, recording = load_network(options.network), open_recording(options.recording)
     events = Events.concatenate(recording.chunks(duration_s=options.duration))
-    size = recording.sensor_size
-    shape = -(-size.height // 8) * 8, -(-size.width // 8) * 8  # the network halves the image three times
-    unknown, step_ns = np.zeros((*shape, 2)), round(1e6 * options.stretch)
+    size, step_ns = recording.sensor_size, round(1e6 * options.stretch)
     starts = range(int(events.t_ns[0]), int(events.t_ns[-1]) - step_ns, step_ns)
-    code = cv2.VideoWriter.fourcc(*"mp4v")
-    video = cv2.VideoWriter(str(options.video), code, options.rate, (3 * shape[1], shape[0]))
-    for start_ns in starts:
-        sample = make_sample(events, start_ns, start_ns + step_ns, unknown, unknown[..., 0] > 0)
+    pieces = [piece for start in starts if len(piece := events.between(start, start + step_ns)) > 1]
+    samples = [sample_without_flow(piece, size.width, size.height) for piece in pieces]
+    if not samples:
+        raise SystemExit(f"the recording is shorter than a stretch of {options.stretch:g} ms")
+    height, width = samples[0].shape
+    video = cv2.VideoWriter(str(options.video), cv2.VideoWriter.fourcc(*"mp4v"), options.rate, (3 * width, height))
+    if not video.isOpened():
+        raise SystemExit(f"the video {options.video} cannot be written: give an .mp4 file in a folder that exists")
+    for sample in samples:
         with torch.no_grad():
             coefficients = network(make_batch([sample]).voxels)
         still, sharp = (events_picture(sample, c) for c in (torch.zeros_like(coefficients), coefficients))
@@ -44,7 +47,7 @@ def main() -> None:
         grey = (cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) for picture in (still, sharp))
         video.write(np.ascontiguousarray(np.hstack([*grey, colours])))
     video.release()
-    print(f"{len(starts)} pictures in {options.video}: events, events made sharp, flow")
+    print(f"{len(samples)} pictures in {options.video}: events, events made sharp, flow")
 
 
 if __name__ == "__main__":

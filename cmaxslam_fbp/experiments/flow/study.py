@@ -16,6 +16,7 @@ from cmaxslam_fbp.experiments.flow.sample_sets import SampleSet, dsec_sets, simu
 from cmaxslam_fbp.experiments.paper_figures import FLOW, FLOW_SEQUENCES
 from cmaxslam_fbp.experiments.tables import csv_text, markdown_table, number, page
 from cmaxslam_fbp.experiments.workbench import Workbench
+from cmaxslam_fbp.io.digest import digest
 from cmaxslam_fbp.report.study_plots import plot_learning_curves, plot_pictures
 from cmaxslam_fbp.rows.row import Row, Values
 
@@ -55,7 +56,27 @@ def run_flow(bench: Workbench) -> list[Path]:
     zero_row = Row("no flow", measure_zero, {"held_out": held_out.described}, {"held_out_places": held_out.places})
     (zero,) = bench.run([zero_row])
     results = dict(zip(keys, bench.run(rows), strict=True))
-    return _write(bench, (learned, held_out), asdict(base), zero, results)
+    gains = dict(zip(keys, _real_gains(bench, list(results.values())), strict=False))
+    return _write(bench, (learned, held_out), asdict(base), zero, results, gains)
+
+
+def _real_gains(bench: Workbench, results: Sequence[Values]) -> list[Values]:
+    """Return what the networks do with real slices, where they are at hand."""
+    from cmaxslam_fbp.experiments.flow.real_slices import measure_slices
+
+    folder = bench.settings.real_file("slices")
+    if folder is None or bench.settings.quick:
+        return []
+    slices = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    identity = digest(folder)
+    rows = []
+    for values in results:
+        network = values["network"]
+        described = {"network": network, "weights": digest(bench.settings.out / network), "slices": slices}
+        rows.append(
+            Row("real slices", measure_slices, {**described, "identity": identity}, {"folder": str(folder.resolve())})
+        )
+    return bench.run(rows)
 
 
 def _row(work: Any, name: str, learned: SampleSet, held_out: SampleSet, training: dict[str, Any]) -> Row:
@@ -64,8 +85,8 @@ def _row(work: Any, name: str, learned: SampleSet, held_out: SampleSet, training
         "learned": dict(learned.described),
         "held_out": dict(held_out.described),
     }
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:10]
-    settings["name"] = f"{name.replace(', ', '-').replace(' ', '_')}-{digest}"
+    identity = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:10]
+    settings["name"] = f"{name.replace(', ', '-').replace(' ', '_')}-{identity}"
     return Row(name, work, settings, {"learned_places": learned.places, "held_out_places": held_out.places})
 
 
@@ -86,6 +107,7 @@ def _write(
     training: dict[str, Any],
     zero: Values,
     results: Mapping[tuple[str, int], Values],
+    gains: Mapping[tuple[str, int], Values],
 ) -> list[Path]:
     from cmaxslam_fbp.experiments.flow.network import FlowNet
 
@@ -101,7 +123,9 @@ def _write(
         seeds=len(by_arm[arms[0]]),
         held_out="recordings that are held out",
     )
-    parts = [words, _main_table(zero, by_arm), _kinds_table(held_out, zero, by_arm), _differences(results), _paper()]
+    parts = [words, _main_table(zero, by_arm), _kinds_table(held_out, zero, by_arm), _differences(results)]
+    parts += [_gains_table(arms, gains)] if gains else []
+    parts.append(_paper())
     provenances = {"learned from": sets[0].provenance, "judged on": held_out.provenance}
     records = _records(held_out, zero, results)
     curves = {
@@ -147,6 +171,21 @@ def _kinds_table(held_out: SampleSet, zero: Values, by_arm: Mapping[str, list[Va
             cells.append(_spread(values, 2))
         rows.append([arm, *cells])
     return "EPE [px] by what the recordings are like:\n\n" + markdown_table(["arm", *(kind for _, kind in kinds)], rows)
+
+
+def _gains_table(arms: Sequence[str], gains: Mapping[tuple[str, int], Values]) -> str:
+    """Return by how much real events become sharper."""
+    slices = list(next(iter(gains.values()))["gains"])
+    rows = []
+    for arm in arms:
+        runs = [values["gains"] for (one, _), values in gains.items() if one == arm]
+        means = [float(np.mean(list(run.values()))) for run in runs]
+        rows.append([arm, *(_spread([run[name] for run in runs], 2) for name in slices), _spread(means, 2)])
+    words = (
+        "Real events, slices of the ECD with 30,000 events each, whose flow is not known: the variance of their images "
+        "after they are moved, as a multiple of that before (nothing was learned from real events):"
+    )
+    return f"{words}\n\n" + markdown_table(["arm", *(name.replace("_", " ") for name in slices), "mean"], rows)
 
 
 def _differences(results: Mapping[tuple[str, int], Values]) -> str:
