@@ -64,7 +64,7 @@ def try_field_of_view(events: Events, passages: Events, size: SensorSize, field_
 
 def follow(events: Events, camera: Camera) -> RotationSpline:
     """Return the rotation that the frontend sees through a lens; it starts at the identity."""
-    estimator = VelocityEstimator(camera, FrontendConfig(grid="sensor", still_rate_ev_s=0.0))
+    estimator = VelocityEstimator(camera, FrontendConfig(grid="sensor", still_rate_ev_s=0.0, min_evidence=0.0))
     estimates = list(estimator.run([events]))
     velocities = AngularVelocities(
         np.array([estimate.t_ns for estimate in estimates], np.int64),

@@ -19,7 +19,7 @@ from cmaxslam_fbp.trajectory.spline import RotationSpline
 STAGES = (LensStage(0.5, 1.0, 30), LensStage(1.0, 1.0, 50), LensStage(2.0, 1.0, 120), LensStage(3.0, 1.0, 120))
 # Events of one edge err alike, so that they tell less than as many that err each on its own: chosen on simulated
 # recordings so that deviations cover the errors.
-INFLATION = 1.0
+INFLATION = 12.0
 _UNOBSERVED = 0.5  # of the standard deviation beforehand: a parameter that the events do not narrow down to this
 
 
@@ -69,7 +69,7 @@ def calibrate_lens(
     )
     contrast_before = _contrast(passages, free, LensState(before.rotations, start.values), judge)
     state = refine_lens(passages, free, start, STAGES)
-    deviations = INFLATION * np.sqrt(np.maximum(np.diag(_covariance(passages, free, state, last)), 0))
+    deviations = _deviations(passages, free, state, last)
     observed = deviations < _UNOBSERVED * free.scales
     if not observed.all():
         unknown = [name for name, seen in zip(free.names, observed, strict=True) if not seen]
@@ -79,8 +79,7 @@ def calibrate_lens(
         held[observed] = again.values
         state = LensState(again.rotations, held)
         if observed.any():
-            covariance = _covariance(passages, fewer, again, last)
-            deviations[observed] = INFLATION * np.sqrt(np.maximum(np.diag(covariance), 0))
+            deviations[observed] = _deviations(passages, fewer, again, last)
         deviations[~observed] = free.scales[~observed]
     return LensCalibration(
         camera=free.camera(state.values),
@@ -97,5 +96,8 @@ def _contrast(passages: Events, parameters: LensParameters, state: LensState, st
     return LensObjective(passages, parameters, state, stage.px_per_px, stage.blur_sigma_px).contrast
 
 
-def _covariance(passages: Events, parameters: LensParameters, state: LensState, stage: LensStage) -> FloatArray:
-    return lens_covariance(LensObjective(passages, parameters, state, stage.px_per_px, stage.blur_sigma_px))
+def _deviations(passages: Events, parameters: LensParameters, state: LensState, stage: LensStage) -> FloatArray:
+    """Return the standard deviations (P,); infinite where the contrast has no maximum."""
+    objective = LensObjective(passages, parameters, state, stage.px_per_px, stage.blur_sigma_px)
+    variances = np.diag(lens_covariance(objective))
+    return np.asarray(INFLATION * np.sqrt(np.where(variances > 0, variances, np.inf)))

@@ -30,6 +30,7 @@ from cmaxslam_fbp.errors import ConfigError, OutputError
 
 if TYPE_CHECKING:
     from cmaxslam_fbp.cli.interruption import Interruption
+    from cmaxslam_fbp.config import Config
     from cmaxslam_fbp.io import Recording
     from cmaxslam_fbp.pipeline import SlamResult
     from cmaxslam_fbp.pipeline.saving import RunSaver
@@ -62,6 +63,12 @@ def run(
         typer.Option(
             "--hand-held", help="Explain the parallax of a camera that also moves: positions and scene distances."
         ),
+    ] = False,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Find the lens from the recording first, instead of a calibration.")
+    ] = False,
+    refine_lens: Annotated[
+        bool, typer.Option("--refine-lens", help="Adjust the given calibration to the recording first.")
     ] = False,
     scale: Annotated[
         float | None,
@@ -125,6 +132,8 @@ def run(
     if video is not None and video_shows is VideoSubject.brightness and not has_brightness:
         raise OutputError("a video of the brightness needs the brightness: leave out --no-intensity, and read a file")
     recording = LiveRecording(sys.stdin.fileno(), resolved.recording) if is_live else open_configured(path, resolved)
+    if calibrate or refine_lens:
+        recording = _calibrated(recording, resolved, source, refine_lens=refine_lens, quiet=quiet)
     recording.require_camera()
     slam.check(recording, refine=refine, start_s=source.start)
     if stream and (refine or resolved.backend.translation != "none"):
@@ -195,6 +204,31 @@ def run(
     if result.interrupted:
         typer.echo(f"interrupted: the first {result.duration_s:.2f} s are in {folder}", err=True)
         raise typer.Exit(130)
+
+
+def _calibrated(
+    recording: Recording, config: Config, source: RecordingOptions, *, refine_lens: bool, quiet: bool
+) -> Recording:
+    """Return the recording with the lens that its events tell: found from nothing, or the given one adjusted."""
+    from cmaxslam_fbp.cli.calibrate import print_calibration
+    from cmaxslam_fbp.cli.progress import stage_progress
+    from cmaxslam_fbp.pipeline import calibrating
+
+    if str(recording.path) == "-":
+        raise ConfigError("a stream is read once: find its lens in a recording, with `cmaxslam-fbp calibrate`")
+    seconds = {"start_s": source.start, "duration_s": source.duration}
+    with stage_progress(quiet=quiet) as on_stage:
+        if refine_lens:
+            found = calibrating.refine_calibration(recording, config, on_stage=on_stage, **seconds)
+        else:
+            found = calibrating.calibrate(recording, None, config, on_stage=on_stage, **seconds)
+    lens = found.lens
+    if not quiet:
+        print_calibration(found, None)
+    if refine_lens and lens.contrast <= lens.contrast_before:
+        typer.echo("warning: the contrast did not gain: the given calibration stays", err=True)
+        return recording
+    return recording.with_camera(lens.camera)
 
 
 def _tell(observers: list[OnStep], step: Step) -> None:

@@ -84,7 +84,10 @@ def calibrate(
     start = convert_lens(best.camera, guess.model)
     if guess.focal_px is not None and "focal" in guess.fixed:
         start = replace(start, fx=guess.focal_px, fy=guess.focal_px)
-    return _adjust(recording, config, start, guess, passages, scan, (start_s, duration_s), on_stage)
+    middle = middle_camera(recording.sensor_size, start.fx)
+    expected = replace(start, fy=start.fx, cx=middle.cx, cy=middle.cy, distortion=())
+    seconds = start_s, duration_s
+    return _adjust(recording, config, start, expected, guess, passages, scan, seconds, on_stage)
 
 
 def refine_calibration(
@@ -101,7 +104,7 @@ def refine_calibration(
     guess = CalibrationGuess(model=camera.distortion_model)
     on_stage("passages of edges")
     passages = _passages(recording, config, start_s, duration_s)
-    return _adjust(recording, config, camera, guess, passages, (), (start_s, duration_s), on_stage)
+    return _adjust(recording, config, camera, camera, guess, passages, (), (start_s, duration_s), on_stage)
 
 
 def _passages(recording: Recording, config: Config, start_s: float | None, duration_s: float | None) -> Events:
@@ -156,6 +159,7 @@ def _adjust(
     recording: Recording,
     config: Config,
     start: Camera,
+    expected: Camera,
     guess: CalibrationGuess,
     passages: Events,
     scan: tuple[FieldCandidate, ...],
@@ -176,7 +180,7 @@ def _adjust(
     if len(used) < _FEWEST_PASSAGES:
         raise CalibrationError(f"{recording.path}: no rotation was followed that a lens could be told from")
     on_stage("lens and motion")
-    lens = calibrate_lens(used, start, stretch.spline, guess.model, guess.fixed, None)
+    lens = calibrate_lens(used, start, stretch.spline, guess.model, guess.fixed, expected)
     return RecordingCalibration(lens, scan, used)
 
 

@@ -25,6 +25,7 @@ from cmaxslam_fbp.errors import CmaxSlamError
 from cmaxslam_fbp.evaluation import event_area
 from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.io.atomic_files import write_file
+from cmaxslam_fbp.io.opencv_calibration import format_opencv_yaml
 from cmaxslam_fbp.io.trajectory_files import format_seconds, trajectory_lines
 from cmaxslam_fbp.pipeline.result import SlamResult
 from cmaxslam_fbp.pipeline.velocities import MEASURED, STATUSES
@@ -319,6 +320,7 @@ TABLES = {
 # Every file by its name, in the order of writing; None for one that a run has nothing for.
 OUTPUTS: dict[str, Output] = {
     "config.yaml": lambda run: dump_config(run.config),
+    "camera.yaml": lambda run: format_opencv_yaml(run.recording.require_camera()),
     **TABLES,
     "panorama.npy": _panorama,
     "panorama.png": lambda run: _png(draw_map(run.result.panorama)),

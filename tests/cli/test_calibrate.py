@@ -46,3 +46,13 @@ def test_a_recording_without_calibration_names_the_command(run, tmp_path, make_e
     assert "cmaxslam-fbp calibrate" in told
     told = run("calibrate", folder, "--sensor-size", "240x180", code=1).stderr
     assert "too few to tell a lens from" in told
+
+
+def test_run_adjusts_a_lens_and_says_what_was_gained(run, short, tmp_path):
+    """Two seconds with a focal length that is three percent too long: the run is made with a better one."""
+    (tmp_path / "wrong.txt").write_text("205.1 204.8 132.2 110.7 -0.36 0.15 0 0\n")
+    told = run("run", short, "--calib", "wrong.txt", "--refine-lens", "--out", "adjusted").stdout
+    assert "contrast" in told
+    camera = read_calibration(tmp_path / "adjusted" / "camera.yaml", (240, 180))
+    assert camera.fx != 205.1
+    assert (camera.cx, camera.cy) == pytest.approx((132.2, 110.7), abs=3)
