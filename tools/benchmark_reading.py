@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.io import savemat
 
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.io import open_recording
@@ -135,7 +136,16 @@ def make_files(folder: Path, events: Events, compression: str) -> Iterator[tuple
     yield "AEDAT 3", in_bytes(folder / "3.aedat", *packets)
     yield "AEDAT 2", in_bytes(folder / "2.aedat", b"#!AER-DAT2.0\r\n# AEChip: DAVIS240C\r\n", aedat2_words(events))
     yield "npz", written(folder / "a.npz", events)
+    yield "packed", written(folder / "a.packed", events)
     yield "HDF5 (Blosc zstd)", written(folder / "a.h5", events)
+    columns = {"x": events.x, "y": events.y, "pol": events.p, "ts": t_us, "time_unit": "us"}
+    savemat(folder / "a.mat", {**columns, "width": SIZE.width, "height": SIZE.height})
+    yield "MATLAB", folder / "a.mat"
+    (folder / "evimo").mkdir()
+    np.save(folder / "evimo" / "dataset_events_t.npy", (events.t_ns * 1e-9).astype(np.float32))
+    np.save(folder / "evimo" / "dataset_events_xy.npy", np.column_stack([events.x, events.y]))
+    np.save(folder / "evimo" / "dataset_events_p.npy", events.p)
+    yield "EVIMO2", folder / "evimo"
     yield "ECD text", written(folder / "text", events)
     yield "CSV", in_bytes(folder / "a.csv", b"t_s x y p\n", format_event_text(events))
 
