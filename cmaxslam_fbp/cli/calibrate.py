@@ -104,5 +104,12 @@ def print_calibration(found: RecordingCalibration, out: Path | None) -> None:
         f"{figures['contrast_before']:.4g} with the first lens, {figures['contrast']:.4g} with this one",
         highlight=False,
     )
+    if (imu := found.imu) is not None:
+        axes = "" if imu.observed else "; the camera turned about one axis, which does not tell how it lies"
+        console.print(
+            f"gyroscope: {imu.rms_deg_s:.2f} deg/s RMS from the camera's rates, which are {imu.rate_ratio:.4f} of its "
+            f"own; its clock is {1e3 * imu.time_offset_s:+.2f} ms ahead{axes}",
+            highlight=False,
+        )
     if out is not None:
         console.print(f"{out}: give it with --calib", highlight=False)

@@ -20,6 +20,7 @@ from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.bad_input import one_line_errors
 from cmaxslam_fbp.io.calibration import fit_to_sensor, read_calibration, read_sensor_size
 from cmaxslam_fbp.io.digest import digest
+from cmaxslam_fbp.io.imu_calibration import read_imu_alignment
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
 from cmaxslam_fbp.io.writing import Sink, write_recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
@@ -258,8 +259,12 @@ class Recording(ABC):
 
     @property
     def gyroscope(self) -> AngularVelocities | None:
-        """The gyroscope's angular velocities, or None."""
-        return None if self.imu is None else self.imu.gyroscope
+        """The gyroscope's angular velocities, or None; in the camera's axes and time where --calib tells them."""
+        if self.imu is None:
+            return None
+        file = self.options.calibration
+        alignment = None if file is None else read_imu_alignment(file)
+        return self.imu.gyroscope if alignment is None else alignment.apply(self.imu.gyroscope)
 
     @cached_property
     def start_ns(self) -> int:

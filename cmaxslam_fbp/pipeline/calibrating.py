@@ -12,6 +12,7 @@ import numpy as np
 
 from cmaxslam_fbp.backend.hand_refinement import without_hot_pixels
 from cmaxslam_fbp.calibration.field_scan import FIELDS_DEG, FieldCandidate, middle_camera, try_field_of_view
+from cmaxslam_fbp.calibration.imu_alignment import ImuAlignment, align_gyroscope
 from cmaxslam_fbp.calibration.lens_calibration import LensCalibration, calibrate_lens
 from cmaxslam_fbp.calibration.lens_conversion import convert_lens
 from cmaxslam_fbp.calibration.lens_parameters import parameter_values
@@ -59,11 +60,14 @@ class RecordingCalibration:
         What each field of view led to; empty where the lens was given.
     passages : Events
         What the lens was adjusted to.
+    imu : ImuAlignment or None
+        How the gyroscope lies to the camera, where there is one.
     """
 
     lens: LensCalibration
     scan: tuple[FieldCandidate, ...]
     passages: Events
+    imu: ImuAlignment | None = None
 
 
 def calibrate(
@@ -181,7 +185,9 @@ def _adjust(
         raise CalibrationError(f"{recording.path}: no rotation was followed that a lens could be told from")
     on_stage("lens and motion")
     lens = calibrate_lens(used, start, stretch.spline, guess.model, guess.fixed, expected)
-    return RecordingCalibration(lens, scan, used)
+    samples = recording.imu
+    imu = None if samples is None else align_gyroscope(lens.rotations, samples.gyroscope)
+    return RecordingCalibration(lens, scan, used, imu)
 
 
 def every_nth(events: Events, most: int) -> Events:
@@ -243,6 +249,7 @@ def summary(found: RecordingCalibration) -> dict[str, Any]:
         "contrast_before": lens.contrast_before,
         "contrast": lens.contrast,
         "passages": len(found.passages),
+        "imu_alignment": None if found.imu is None else imu_entries(found.imu),
         "scan": [{"field_of_view_deg": c.start_deg, "fx": c.camera.fx, "contrast": c.contrast} for c in found.scan],
     }
 
@@ -255,4 +262,18 @@ def format_calibration(found: RecordingCalibration) -> str:
     sections: dict[str, dict[str, Entry]] = {"standard_deviations": {**deviations}}
     if held:
         sections["not_observed"] = {**held}
+    if found.imu is not None:
+        sections["imu_alignment"] = imu_entries(found.imu)
     return format_opencv_yaml(found.lens.camera, sections)
+
+
+def imu_entries(imu: ImuAlignment) -> dict[str, Entry]:
+    """Return what is known of a gyroscope as plain values."""
+    return {
+        "quaternion_xyzw": imu.quaternion_xyzw.tolist(),
+        "time_offset_s": imu.time_offset_s,
+        "bias_rad_s": imu.bias_rad_s.tolist(),
+        "rate_ratio": imu.rate_ratio,
+        "rms_deg_s": imu.rms_deg_s,
+        "observed": "yes" if imu.observed else "no",
+    }
