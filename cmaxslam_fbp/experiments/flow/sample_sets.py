@@ -57,7 +57,7 @@ def _simulated(bench: Workbench, first_seed: int, count: int, each: int) -> Samp
     events = sum(values["events"] for values in results) / count / each
     words = (
         f"simulated: {count * each} stretches of 40 ms of {count} recordings (rotations, planes, moving discs before "
-        f"poster, boxes and shapes; half of the sensors ideal, half like a DAVIS; seeds {first_seed} to "
+        f"poster, boxes and shapes; sensors ideal or like a DAVIS, in turn; seeds {first_seed} to "
         f"{first_seed + count - 1}), {events:,.0f} events each, mean flow {flow_px:.1f} px"
     )
     groups = [{name: values[name] for name in ("motion", "scene", "sensor", "seed")} for values in results]
