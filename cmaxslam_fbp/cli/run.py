@@ -120,16 +120,16 @@ def run(
     from cmaxslam_fbp.viewer.rerun_log import RerunLog
 
     flags = source.flags() | {"backend.translation": "scene" if hand_held else None, "backend.scene_distance_m": scale}
-    flags |= {"intensity.enabled": False if no_intensity else None}
+    is_live = str(path) == "-"
+    flags |= {"intensity.enabled": False if no_intensity or is_live else None}  # a stream is read once
     for stage in ("frontend", "backend"):
         flags |= {f"{stage}.compute": compute, f"{stage}.device": device}
     resolved = load_config(config or (), assignments or (), flags)
     for file in filter(None, (video, rerun)):
         if file.exists() and not (overwrite and file.is_file()):
             raise OutputError(f"{file} exists already; choose another name, or give --overwrite")
-    slam, is_live = Slam(resolved), str(path) == "-"
-    has_brightness = resolved.intensity.enabled and not is_live  # a stream is read once
-    if video is not None and video_shows is VideoSubject.brightness and not has_brightness:
+    slam = Slam(resolved)
+    if video is not None and video_shows is VideoSubject.brightness and not resolved.intensity.enabled:
         raise OutputError("a video of the brightness needs the brightness: leave out --no-intensity, and read a file")
     recording = LiveRecording(sys.stdin.fileno(), resolved.recording) if is_live else open_configured(path, resolved)
     if calibrate or refine_lens:
@@ -177,7 +177,7 @@ def run(
                 )
                 if shown is not None:
                     shown.finish(result)
-                if has_brightness and not result.interrupted:
+                if resolved.intensity.enabled and not result.interrupted:
                     result = paint(
                         result,
                         recording,
