@@ -33,6 +33,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -589,9 +590,11 @@ def start_child(samples: dict[str, Sample], seed: int, limit_s: float, good: Pat
     return Child(process, here, Path(folder))
 
 
-def run_cases(start: Callable[[], Child], cases: int, jobs: int) -> Iterator[tuple[int, list[Finding]]]:
-    """Yield the number of each case with its findings, as they come."""
-    numbers = iter(range(cases))
+def run_cases(
+    start: Callable[[], Child], cases: int, jobs: int, end_s: float = float("inf")
+) -> Iterator[tuple[int, list[Finding]]]:
+    """Yield the number of each case with its findings, as they come; none is begun after a time of the clock."""
+    numbers = takewhile(lambda _: time.monotonic() < end_s, range(cases))
     busy: dict[Any, Child] = {}
 
     def give_next(child: Child) -> None:
@@ -665,6 +668,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=2000, help="how many (2000)")
     parser.add_argument("--seed", type=int, default=0, help="another seed gives other cases (0)")
     parser.add_argument("--jobs", type=int, default=2, help="children at a time (2)")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no more cases after this time")
     parser.add_argument("--limit", type=float, default=20, metavar="S", help="seconds after which a case hangs (20)")
     parser.add_argument("--out", type=Path, help="folder for the table and the smallest case of each signature")
     options = parser.parse_args()
@@ -680,7 +684,9 @@ def main() -> int:
         os.chdir(good)
         warm_up(samples)
         start = functools.partial(start_child, samples, options.seed, options.limit, good)
-        for number, findings in run_cases(start, options.cases, options.jobs):
+        done = 0
+        for number, findings in run_cases(start, options.cases, options.jobs, began + options.seconds):
+            done += 1
             for signature, message in findings:
                 case = make_case(samples, options.seed, number)
                 row = rows.setdefault(signature, Signature(0, case, message))
@@ -689,7 +695,7 @@ def main() -> int:
                     row.case, row.message = case, message
                 if out is not None and row.case is case:
                     keep(case, out / re.sub(r"[^\w.-]+", "_", signature))
-    text = f"{options.cases} cases in {time.monotonic() - began:.0f} s, {len(rows)} signatures"
+    text = f"{done} cases in {time.monotonic() - began:.0f} s, {len(rows)} signatures"
     text = f"{table(rows)}\n{text}" if rows else text
     print(text)
     if out is not None:
