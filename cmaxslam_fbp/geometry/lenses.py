@@ -244,7 +244,7 @@ class Omnidirectional:
     @staticmethod
     def magnification(c: Coefficients) -> float:
         """See the class."""
-        return 1 / (1 + c[0])
+        return 1 / (1 + c[0]) if c[0] != -1 else np.inf
 
 
 class ExtendedUnified:
@@ -300,7 +300,7 @@ class DoubleSphere:
     @staticmethod
     def magnification(c: Coefficients) -> float:
         """See the class."""
-        return 1 / (1 + c[0])
+        return 1 / (1 + c[0]) if c[0] != -1 else np.inf
 
 
 LENSES: dict[str, Lens] = {

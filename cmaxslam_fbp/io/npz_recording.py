@@ -36,6 +36,7 @@ from cmaxslam_fbp.io.zip_members import read_member, zip_members
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
+_LONGEST_HEADER = 1 << 16
 _EVENTS_PER_CHUNK = 500_000
 _COLUMNS = {"t_ns": np.int64, "x": np.uint16, "y": np.uint16, "p": np.uint8}
 
@@ -203,8 +204,14 @@ class NpzRecording(Recording):
 def read_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
     """Return shape and type of an array in NumPy's format; the file then stands at its first value."""
     version = np.lib.format.read_magic(member)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(member)
+    if version == (1, 0):
+        shape, _, dtype = np.lib.format.read_array_header_1_0(member)
+        return shape, dtype
+    length = member.read(4)
+    if int.from_bytes(length, "little") > _LONGEST_HEADER:  # NumPy would read all of it first
+        raise ValueError("the header of an array claims more than it can hold")
+    header = io.BytesIO(length + member.read(int.from_bytes(length, "little")))
+    shape, _, dtype = np.lib.format.read_array_header_2_0(header)
     return shape, dtype
 
 

@@ -277,3 +277,15 @@ def test_the_size_that_a_calibration_tells_is_scaled_too(tmp_path):
     recording = open_recording(tmp_path / "a.npz", calibration=save(tmp_path, ROS), calibration_scale=0.5)
     assert recording.sensor_size == HALF
     assert recording.require_camera().fx == 250.25
+
+
+@pytest.mark.parametrize("model", ["omni", "ds"])
+def test_a_lens_without_a_focal_length_is_refused(tmp_path, model):
+    """At xi = -1 the model's points lie infinitely far out."""
+    intrinsics = [-1.0, *([0.5] if model == "ds" else []), 420.0, 420.0, 120.0, 90.0]
+    (tmp_path / "a.yaml").write_text(
+        f"cam0: {{camera_model: {model}, intrinsics: {intrinsics}, distortion_model: none, distortion_coeffs: [], "
+        "resolution: [240, 180]}\n"
+    )
+    with pytest.raises(CalibrationError):
+        fit_to_sensor(read_calibration(tmp_path / "a.yaml", SensorSize(240, 180)), SensorSize(240, 180), None, "a")

@@ -153,3 +153,23 @@ def test_a_cut_archive_is_one_line(archive, tmp_path):
     (tmp_path / "b.npz").write_bytes(path.read_bytes()[:300])
     with pytest.raises(RecordingError, match=r"b\.npz cannot be read: File is not a zip file"):
         open_recording(tmp_path / "b.npz")
+
+
+def test_a_header_that_claims_hundreds_of_megabytes_is_refused_before_it_is_read(tmp_path):
+    import io
+    import tracemalloc
+    import zipfile
+
+    array = io.BytesIO()
+    np.lib.format.write_array(array, np.arange(5), version=(2, 0))
+    data = bytearray(array.getvalue())
+    data[8:12] = (300_000_000).to_bytes(4, "little")
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("x", "y", "p", "t_ns"):
+            archive.writestr(f"{name}.npy", bytes(data) + bytes(30_000_000))
+    tracemalloc.start()
+    with pytest.raises(RecordingError, match="the header of an array claims more than it can hold"):
+        list(open_recording(tmp_path / "a.npz", sensor_size=(240, 180)).chunks())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000_000
