@@ -101,8 +101,8 @@ def _to_ns(t: npt.NDArray[Any], unit_ns: int, source: str, first: int) -> IntArr
         )
     if not is_float:
         return t.astype(np.int64) * unit_ns
-    furthest = np.abs(t).max()
-    if t.dtype.itemsize < 8 and furthest * unit_ns > 1e10:
+    furthest = np.abs(t).max()  # of the type of the times
+    if t.dtype.itemsize < 8 and float(furthest) * unit_ns > 1e10:
         raise RecordingError(f"{source} has times in {t.dtype}, which cannot hold microseconds: use float64")
     # Whole and fractional parts apart: the product of the whole time would be rounded to 256 ns at Unix times.
     # There the seconds themselves are rounded to 238 ns: the microseconds that were meant come back by rounding.

@@ -95,8 +95,11 @@ class EvimoRecording(Recording):
         info = self._info or {}
         if "K" not in info:
             return None
-        K = np.asarray(info["K"], float).reshape(3, 3)
-        distortion = tuple(np.asarray(info.get("D", ()), float).reshape(-1).tolist())
+        matrix, coefficients = np.asarray(info["K"]), np.asarray(info.get("D", ()))
+        if np.iscomplexobj(matrix) or np.iscomplexobj(coefficients):
+            raise ValueError("K and D are complex numbers")
+        K = matrix.astype(float).reshape(3, 3)
+        distortion = tuple(coefficients.astype(float).reshape(-1).tolist())
         model = distortion_model(str(self._meta().get("meta", {}).get("dist_model", "radtan")), distortion)
         return Camera(*self.calibrated_size, K[0, 0], K[1, 1], K[0, 2], K[1, 2], distortion, model)
 

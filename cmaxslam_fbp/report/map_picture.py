@@ -19,7 +19,8 @@ def draw_map(panorama: npt.NDArray[np.float32], gamma: float = GAMMA) -> npt.NDA
     """
     touched = panorama[panorama > 0]
     largest = float(np.percentile(touched, _BLACK_PERCENTILE)) if len(touched) else 1.0
-    strength = np.clip(panorama / largest, 0, 1) ** gamma
+    with np.errstate(over="ignore"):  # a damaged map may have any values
+        strength = np.clip(panorama / largest, 0, 1) ** gamma
     return np.rint(255 * (1 - strength)).astype(np.uint8)
 
 

@@ -73,8 +73,8 @@ def error_rows(metrics: dict[str, Any]) -> list[tuple[str, str, str]]:
     ]
     published = metrics.get("cmax_slam") or {}
     for name, unit in (("abs", "deg"), ("rel", "deg_s")):
-        if published.get(f"{name}_{unit}") is not None:
-            floor = published[f"{name}_floor_{unit}"]
+        floor = published.get(f"{name}_floor_{unit}")
+        if published.get(f"{name}_{unit}") is not None and floor is not None:
             label = f"{name.capitalize()} as CMax-SLAM prints it (a perfect estimate has {floor:.3f})"
             rows.append((label, published[f"{name}_{unit}"], "°" if name == "abs" else "°/s"))
     return [(label, "-" if value is None else f"{value:.3f}", unit) for label, value, unit in rows]

@@ -45,6 +45,8 @@ class RunFigures(Values):
     windows_by_tracking: dict[str, Count] | None = None
     evaluations_per_window: Number | None = None
     refinement_turns_deg: list[Number] | None = None
+    parallax_deg: Number | None = None
+    scene_distance_m: Number | None = None
     peak_memory_mb: Number | None = None
     command: list[Any] | None = None
     warnings: list[Any] | None = None

@@ -89,3 +89,9 @@ def test_parts_that_do_not_fit_or_are_cut_are_one_line(folder):
     (folder / "dataset_events_xy.npy").unlink()
     with pytest.raises(RecordingError, match="cannot be read: No such file"):
         open_recording(folder)
+
+
+def test_a_complex_calibration_is_one_line(folder):
+    np.savez(folder / "dataset_info.npz", K=np.eye(3) * (200 + 1j), D=np.zeros(4))
+    with pytest.raises(RecordingError, match="K and D are complex numbers"):
+        _ = open_recording(folder, sensor_size=(240, 180)).camera
