@@ -217,8 +217,9 @@ def draw_crop(sample: FlowSample, crop: int, most_events: int, rng: np.random.Ge
 
 
 def middle_crop(sample: FlowSample, crop: int) -> FlowSample:
-    """Return the middle of a sample."""
+    """Return the middle of a sample: a square of so many pixels per side, or of as many multiples of 8 as it has."""
     height, width = sample.shape
+    crop = min(crop, min(height, width) // 8 * 8)
     return sample.crop((height - crop) // 2, (width - crop) // 2, crop, crop)
 
 
