@@ -37,6 +37,7 @@ SolverName = Annotated[str, AfterValidator(OneOf(choices.SOLVERS))]
 ModelName = Annotated[str, AfterValidator(OneOf(choices.MODELS))]
 ComputeName = Literal["numba", "torch"]
 SensorSide = Annotated[int, Field(ge=1, le=4096)]
+MapWidth, MapHeight = Annotated[int, Field(ge=64, le=16384)], Annotated[int, Field(ge=32, le=8192)]
 GridSide = Annotated[int, Field(ge=8, le=4096)]
 
 _MOST_KNOTS = 256  # of one window: its adjustment solves for three unknowns per knot at once
@@ -143,8 +144,8 @@ class BackendConfig(Section):
     """Time between the knots of the trajectory."""
     spline: Literal["linear", "cubic"] = "cubic"
     """Kind of the trajectory."""
-    panorama_size: tuple[Annotated[int, Field(ge=64, le=16384)], Annotated[int, Field(ge=32, le=8192)]] = (1024, 512)
-    """Width and height of the map."""
+    panorama_size: Literal["auto"] | tuple[MapWidth, MapHeight] = "auto"
+    """Width and height of the map; auto is about as fine as the middle of the sensor, with 512 to 4096 columns."""
     kernel: KernelName = "rect"
     """Binning kernel."""
     reconstruction: ReconstructionName = "linear"
@@ -163,12 +164,14 @@ class BackendConfig(Section):
     """Evaluations of score and gradient per window."""
     prior_events: Annotated[float, Field(ge=0, le=1e9)] = 300.0
     """Weight of the frontend's motion between control rotations, as a number of events that speak for it."""
-    passage_s: Annotated[float, Field(ge=0, le=4)] = 0.05
+    passage_s: Annotated[float, Field(ge=0, le=1)] = 0.05
     """Take one event per passage of an edge, in the middle of those that it causes within this time; 0 takes all."""
     passage_events: Annotated[int, Field(ge=1, le=255)] = 2
     """Passages with fewer events are left out: a single event is late, and may be noise."""
     enough_passages_s: Annotated[float, Field(ge=0, le=1e9)] = 50_000.0
     """But not in windows where fewer passages per second would be left."""
+    most_passages_s: Annotated[float, Field(ge=1000, le=1e9)] = 300_000.0
+    """Of more passages per second one of two, four, ... is taken, which is as accurate."""
     map_weight: Literal["region", "whole"] = "region"
     """Where the densities of window and map are compared to weigh the map: on the window's region, or everywhere."""
     max_visits: Annotated[int, Field(ge=1, le=1_000_000_000)] = 200

@@ -9,7 +9,7 @@ import numpy as np
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend.control_turns import ControlTurns
 from cmaxslam_fbp.backend.orientation_covariance import orientation_covariance
-from cmaxslam_fbp.backend.panorama import PanoramaMap
+from cmaxslam_fbp.backend.panorama import PanoramaMap, map_size
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
 from cmaxslam_fbp.backend.region import Region, find_region
 from cmaxslam_fbp.backend.window import Window
@@ -54,7 +54,7 @@ class Adjuster:
 
     def __init__(self, config: BackendConfig, camera: Camera) -> None:
         self._config = config
-        width, height = config.panorama_size
+        width, height = map_size(config, camera)
         self._projection = Equirectangular(width, height)
         self._bearings: SingleArray = camera.bearings().astype(np.float32)
         self._score: Score = SCORES[config.score](pixels=width * height)

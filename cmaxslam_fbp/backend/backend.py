@@ -104,7 +104,8 @@ class Backend:
         return self.refinement.run(windows)
 
     def _predict(self, window: Window, velocities: AngularVelocities) -> RotationSpline:
-        """Return the trajectory continued to the window's end by integrated velocities."""
+        """Return the trajectory continued to the window's end by integrated velocities, of which single ones err."""
+        velocities = velocities.without_outliers()
         spline, step_ns = self.state.spline, round(self._config.knot_s * NS_PER_S)
         if spline is None:
             order = 4 if self._config.spline == "cubic" else 2

@@ -14,9 +14,9 @@ from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.backend.tracking import correlation
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 
 VISIT_NS = 50_000_000  # the field of view is looked up this often
+_WIDTH_STEP, _MOST_COLUMNS = 512, 4096  # of a map that is as fine as the sensor
 _FEWEST_VISITS = 8  # of a pixel whose map a window is compared with: one that was hardly seen says little
 
 
@@ -35,14 +35,19 @@ class PanoramaMap:
 
     def __init__(self, config: BackendConfig, camera: Camera) -> None:
         self._config = config
-        width, height = config.panorama_size
+        width, height = map_size(config, camera)
         self.visits: npt.NDArray[np.int32] = np.zeros((height, width), np.int32)
         self.image: SingleArray = np.zeros((height, width), np.float32)
-        rows, columns = np.mgrid[:height, :width]
-        pixels = np.stack([columns, rows], axis=-1).reshape(-1, 2)
-        directions = Equirectangular(width, height).unproject(pixels)
-        self._directions: SingleArray = np.ascontiguousarray(directions.T, np.float32)
+        self._longitudes, self._latitudes = (
+            np.stack([np.sin(angles), np.cos(angles)]).astype(np.float32)
+            for angles in ((np.arange(size) - size / 2) * 2 * np.pi / width for size in (width, height))
+        )
         self.planes = field_of_view_planes(camera)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height."""
+        return self.image.shape[1], self.image.shape[0]
 
     def weighted(self, known: SingleArray, window_image: SingleArray) -> SingleArray:
         """Return `alpha I_G` (rows, columns): the map on a region, as dense as the image of a window there.
@@ -71,9 +76,9 @@ class PanoramaMap:
 
     def visit(self, rotations: FloatArray) -> None:
         """Count the pixels that the camera sees in each of the orientations `R_wc` (M, 3, 3)."""
-        x, y, z = self._directions
         for R_wc in rotations:
-            kernels.count_visits(x, y, z, (self.planes @ R_wc.T).astype(np.float32), self.visits.reshape(-1))
+            planes = (self.planes @ R_wc.T).astype(np.float32)
+            kernels.count_visits(self._longitudes, self._latitudes, planes, self.visits)
 
     def add(self, region: Region, image: SingleArray) -> None:
         """Add an image of events, except at pixels that were in the field of view more than `max_visits` times."""
@@ -91,6 +96,18 @@ class PanoramaMap:
         other = copy(self)
         other.image, other.visits = np.zeros_like(self.image), np.zeros_like(self.visits)
         return other
+
+
+def map_size(config: BackendConfig, camera: Camera) -> tuple[int, int]:
+    """Return the width and height of the map: as configured, or about as fine as the middle of the sensor.
+
+    A pixel per pixel is `2 pi f` columns; a little coarser loses nothing, and gathers more events in each.
+    """
+    if config.panorama_size != "auto":
+        return config.panorama_size
+    columns = 2 * np.pi * np.sqrt(camera.fx * camera.fy)
+    width = int(np.clip(_WIDTH_STEP * (columns // _WIDTH_STEP), _WIDTH_STEP, _MOST_COLUMNS))
+    return width, width // 2
 
 
 def _block_sums(image: npt.NDArray[Any], factor: int) -> FloatArray:

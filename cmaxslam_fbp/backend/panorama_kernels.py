@@ -11,25 +11,31 @@ _YES, _NO = np.int32(1), np.int32(0)
 
 
 @compiled(fastmath=CONTRACTED)
-def count_visits(x, y, z, planes, visits):
+def count_visits(longitudes, latitudes, planes, visits):
     """Add one to every pixel whose direction lies on the positive side of four planes through the camera's centre.
 
-    `x`, `y`, `z` (P,) float32 are the directions of the pixels, `planes` (4, 3) float32 the inward normals in the world
-    frame, `visits` (P,) int32 the counts.
+    `longitudes` (2, width) and `latitudes` (2, height) float32 are the sines and cosines of the columns and rows, `planes`
+    (4, 3) float32 the inward normals in the world frame, `visits` (height, width) int32 the counts.
     """
-    a0, a1, a2 = planes[0, 0], planes[0, 1], planes[0, 2]
-    b0, b1, b2 = planes[1, 0], planes[1, 1], planes[1, 2]
-    c0, c1, c2 = planes[2, 0], planes[2, 1], planes[2, 2]
-    d0, d1, d2 = planes[3, 0], planes[3, 1], planes[3, 2]
-    for i in range(len(visits)):
-        least = a0 * x[i] + a1 * y[i] + a2 * z[i]
-        side = b0 * x[i] + b1 * y[i] + b2 * z[i]
-        least = side if side < least else least
-        side = c0 * x[i] + c1 * y[i] + c2 * z[i]
-        least = side if side < least else least
-        side = d0 * x[i] + d1 * y[i] + d2 * z[i]
-        least = side if side < least else least
-        visits[i] += _YES if least > _ZERO else _NO
+    sines, cosines = longitudes[0], longitudes[1]
+    for row in range(len(visits)):
+        level, down = latitudes[1, row], latitudes[0, row]
+        counts = visits[row]
+        # Along a row, a side is `a sin + b + c cos` of the longitude.
+        a0, a1, a2 = level * planes[0, 0], down * planes[0, 1], level * planes[0, 2]
+        b0, b1, b2 = level * planes[1, 0], down * planes[1, 1], level * planes[1, 2]
+        c0, c1, c2 = level * planes[2, 0], down * planes[2, 1], level * planes[2, 2]
+        d0, d1, d2 = level * planes[3, 0], down * planes[3, 1], level * planes[3, 2]
+        for i in range(len(counts)):
+            x, z = sines[i], cosines[i]
+            least = a0 * x + a1 + a2 * z
+            side = b0 * x + b1 + b2 * z
+            least = side if side < least else least
+            side = c0 * x + c1 + c2 * z
+            least = side if side < least else least
+            side = d0 * x + d1 + d2 * z
+            least = side if side < least else least
+            counts[i] += _YES if least > _ZERO else _NO
 
 
 @compiled

@@ -44,7 +44,7 @@ class Relocaliser:
 
     def __init__(self, config: BackendConfig, adjuster: Adjuster, state: BackendState) -> None:
         self._adjuster, self._state = adjuster, state
-        self._search = MapSearch(config.panorama_size, state.map.planes)
+        self._search = MapSearch(state.map.size, state.map.planes)
 
     @staticmethod
     def is_time(lost_in_a_row: int) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.events import Events, SensorSize
-from cmaxslam_fbp.events.passages import edge_passages, strong_passages
+from cmaxslam_fbp.events.passages import edge_passages, passages_for
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 
@@ -49,16 +49,18 @@ def sliding_windows(chunks: Iterable[Events], window_ns: int, stride_ns: int) ->
     start_ns: int | None = None
     ended = False
     while True:
-        while not ended and (start_ns is None or held.t_ns[-1] < start_ns + window_ns):
+        parts = [held]
+        while not ended and (start_ns is None or not len(parts[-1]) or parts[-1].t_ns[-1] < start_ns + window_ns):
             chunk = next((chunk for chunk in stream if len(chunk)), None)
             if chunk is None:
                 ended = True
                 break
-            held = Events.concatenate([held, chunk]) if len(held) else chunk
+            parts.append(chunk)
             if start_ns is None:
-                start_ns = int(held.t_ns[0])
+                start_ns = int(chunk.t_ns[0])
         if start_ns is None:
             return
+        held = Events.concatenate(parts)
         end_ns, next_ns = start_ns + window_ns, start_ns + stride_ns
         is_last = ended and (not len(held) or int(held.t_ns[-1]) < end_ns)
         yield Window(held.between(start_ns, end_ns), start_ns, end_ns, next_ns, is_last)
@@ -74,6 +76,6 @@ def cut_into_windows(chunks: Iterable[Events], size: SensorSize, config: Backend
     if config.passage_s == 0:
         yield from sliding_windows(chunks, *lengths_ns)
         return
-    enough = config.enough_passages_s * config.window_s
+    enough, most = (rate * config.window_s for rate in (config.enough_passages_s, config.most_passages_s))
     for window in sliding_windows(edge_passages(chunks, size, round(config.passage_s * NS_PER_S)), *lengths_ns):
-        yield replace(window, events=strong_passages(window.events, config.passage_events, enough))
+        yield replace(window, events=passages_for(window.events, config.passage_events, enough, most))

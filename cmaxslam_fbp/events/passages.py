@@ -11,6 +11,8 @@ from cmaxslam_fbp.events.events import Events
 from cmaxslam_fbp.events.sensor import SensorSize
 
 _LONG_AGO_NS = -(2**61)
+_REACH_NS = 1 << 32  # what stamps of 32 bits can express: four seconds
+LONGEST_NS = _REACH_NS // 4  # of a run
 
 
 def edge_passages(chunks: Iterable[Events], size: SensorSize, longest_ns: int) -> Iterator[Events]:
@@ -22,7 +24,8 @@ def edge_passages(chunks: Iterable[Events], size: SensorSize, longest_ns: int) -
     `L + (n + 1) C`: its middle is at `L + n C / 2`, the level of the `n / 2`-th event. There, and not at the first
     event nor at all of them, an edge is found at the same place whichever way it moves; an estimate from all events
     lags behind the motion. A single event is half a threshold late by this rule, with no event before it to tell by
-    how much, and may be noise: `strong_passages` leaves these out.
+    how much, and may be noise; and the first run of a pixel that the stream has may begin anywhere on a flank, since
+    the level before it is not known: it counts as a single event, `n = 1`. `passages_for` leaves these out.
 
     The polarity `p` of a passage gives way to the number `n` of its events. Events come ordered by time. The first and
     the last event of the stream are passed on, so that the passages cover the same time.
@@ -39,25 +42,39 @@ def edge_passages(chunks: Iterable[Events], size: SensorSize, longest_ns: int) -
     yield passages.finish()
 
 
-def strong_passages(passages: Events, fewest: int, enough: float) -> Events:
-    """Return the passages of at least `fewest` events, or all where fewer than `enough` are left of them."""
-    strong = passages.p >= fewest
-    return passages[strong] if np.count_nonzero(strong) >= enough else passages
+def passages_for(passages: Events, fewest: int, enough: float, most: float = np.inf) -> Events:
+    """Return the passages to work on: of at least `fewest` events each, or all where fewer than `enough` are left.
+
+    Of more than `most` one of two, four, eight ... is taken, spread over time and sensor; which ones does not depend on
+    those around them.
+    """
+    from cmaxslam_fbp.events.passage_kernels import choose_passages
+
+    columns = passages.t_ns, passages.x, passages.y, passages.p
+    count = np.count_nonzero(passages.p >= fewest)
+    if count < enough:
+        count, fewest = len(passages), 0
+    mask = 0
+    while count > (mask + 1) * most:
+        mask = 2 * mask + 1
+    if not mask and count == len(passages):
+        return passages
+    chosen = np.empty(len(passages) + 1, np.int64)
+    return passages[chosen[: choose_passages(*columns, fewest, np.uint64(mask), chosen)]]
 
 
 class EdgePassages:
     """The runs of all pixels, and the passages that are known but not yet in order; see `edge_passages`."""
 
     def __init__(self, size: SensorSize, longest_ns: int) -> None:
-        from cmaxslam_fbp.events.passage_kernels import LONGEST_RUN
+        from cmaxslam_fbp.events.passage_kernels import STAMPS
 
         pixels = size.width * size.height
         self._width, self._longest_ns = size.width, longest_ns
-        self._times_ns: IntArray = np.full(pixels * LONGEST_RUN, _LONG_AGO_NS)
+        self._stamps = np.zeros(pixels * STAMPS, np.uint32)
         self._states = np.zeros(pixels, np.uint8)
         self._bits = int(16 * pixels).bit_length()
-        self._known: IntArray = np.empty(0, np.int64)
-        self._new: list[IntArray] = []
+        self._keys: list[IntArray] = []
         self._base_ns = 0
         self._passed_ns = _LONG_AGO_NS
         self._last: Events | None = None
@@ -69,25 +86,23 @@ class EdgePassages:
         if not len(events):
             return events
         start_ns, end_ns = int(events.t_ns[0]), int(events.t_ns[-1])
-        reach_ns = (1 << (62 - self._bits)) - 2 * self._longest_ns  # what keys can express: minutes at least
-        if end_ns - start_ns >= reach_ns:
+        if end_ns - start_ns >= _REACH_NS - 2 * self._longest_ns:
             half = len(events) // 2
             return Events.concatenate([self.add(events[:half]), self.add(events[half:])])
         before = Events.empty()
         if self._last is None:
             before = _single(events[:1])
             self._base_ns = start_ns - self._longest_ns
-        elif end_ns - self._base_ns >= reach_ns:
-            before = self._pass_on(None)
-            self._base_ns = start_ns - self._longest_ns
+        elif end_ns - self._base_ns >= _REACH_NS:
+            before = self._pass_on(start_ns - self._longest_ns)
         self._last = _single(events[-1:])
-        keys = np.empty(len(events), np.int64)
+        keys = np.empty(len(events) + 1, np.int64)
         found = add_events(
             events.t_ns, events.x, events.y, events.p, self._width, self._longest_ns,
-            self._base_ns, self._bits, self._times_ns, self._states, keys,
+            self._base_ns, self._bits, self._stamps, self._states, keys,
         )  # fmt: skip
-        self._new.append(keys[:found])
-        # Rarely: each time all pixels are looked at, and the passages that wait for their order are sorted again.
+        self._keys.append(keys[:found])
+        # Rarely: each time all pixels, and the passages that wait for their order, are looked at.
         if end_ns - self._passed_ns < self._longest_ns // 2:
             return before
         self._passed_ns = end_ns
@@ -102,29 +117,24 @@ class EdgePassages:
 
     def _pass_on(self, before_ns: int | None) -> Events:
         """Return the passages before a time, or all, in order; runs that began before it have ended."""
-        from cmaxslam_fbp.events.passage_kernels import end_runs, read_keys, sort_keys
+        from cmaxslam_fbp.events.passage_kernels import end_runs, move_base, read_keys, sort_keys, take_before
 
-        limit_ns = np.iinfo(np.int64).max if before_ns is None else before_ns
-        ended = np.empty(np.count_nonzero(self._states > 1), np.int64)
-        count = end_runs(
-            limit_ns, self._base_ns, self._bits, self._times_ns, self._states, ended
-        )  # fmt: skip
-        unordered = np.concatenate([self._known, *self._new, ended[:count]])
-        self._new.clear()
-        ordered = np.empty_like(unordered)
-        sort_keys(unordered, ordered)
-        count = len(ordered)
-        if before_ns is not None:
-            count = int(np.searchsorted(ordered, (before_ns - self._base_ns) << self._bits))
+        since = _REACH_NS if before_ns is None else min(before_ns - self._base_ns, _REACH_NS)
+        ended = np.empty(len(self._states), np.int64)
+        count = end_runs(since, self._bits, self._stamps, self._states, ended)
+        keys = np.concatenate([*self._keys, ended[:count]])
+        due = np.empty_like(keys)
+        count = take_before(since << self._bits, keys, due)
+        ordered = np.empty(count, np.int64)
+        sort_keys(due[:count], ordered)
         passages = Events(
             np.empty(count, np.int64), np.empty(count, np.uint16), np.empty(count, np.uint16), np.empty(count, np.uint8)
         )
-        read_keys(
-            ordered[:count], self._width, self._base_ns, self._bits, passages.t_ns, passages.x, passages.y, passages.p
-        )
-        self._known = ordered[count:]
-        if before_ns is not None:  # nothing comes before that time any more: keys count from it
-            self._known -= (before_ns - self._base_ns) << self._bits
+        read_keys(ordered, self._width, self._base_ns, self._bits, passages.t_ns, passages.x, passages.y, passages.p)
+        self._keys = [keys[: len(keys) - count]]
+        if before_ns is not None:  # nothing comes before that time any more: keys and runs count from it
+            self._keys[0] -= since << self._bits
+            move_base(since, self._states, self._stamps)
             self._base_ns = before_ns
         return passages
 

@@ -244,7 +244,7 @@ class _Run:
             )
             return False
         state.map = state.map.emptied()
-        state.map.image += refinement.panorama(found, backend.panorama_size)
+        state.map.image += refinement.panorama(found, state.map.size)
         state.spline, self._hand_held = found.rotations, found
         self._tell("last map", window)
         return True

@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 
 from cmaxslam_fbp.backend.map_search import Cells, MapSearch
-from cmaxslam_fbp.backend.panorama import field_of_view_planes
+from cmaxslam_fbp.backend.panorama import field_of_view_planes, map_size
 from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events
@@ -30,7 +30,7 @@ def warm_up(config: Config, camera: Camera) -> float:
             paint(result, dots, config)
     # The dots are never lost: the search over the map is called for itself.
     one = np.ones(1, np.float32)
-    search = MapSearch(config.backend.panorama_size, field_of_view_planes(camera))
+    search = MapSearch(map_size(config.backend, camera), field_of_view_planes(camera))
     search.scores(np.eye(3)[None], Cells(np.ones((3, 1), np.float32), one, one), np.ones((8, 16), np.float32), 64)
     return time.perf_counter() - began
 

@@ -41,3 +41,10 @@ class AngularVelocities:
         times = (self.t_ns - self.t_ns[0]).astype(np.float64)
         curve = (CubicSpline if len(self) >= 4 else interp1d)(times, self.omega_rad_s, axis=0)
         return np.asarray(curve((t - self.t_ns[0]).astype(np.float64)))
+
+    def without_outliers(self) -> AngularVelocities:
+        """Return the medians, axis by axis, of each velocity and its two neighbours: a single one does not count."""
+        omega = self.omega_rad_s.copy()
+        if len(self) > 2:
+            omega[1:-1] = np.median(np.stack([omega[:-2], omega[1:-1], omega[2:]]), axis=0)
+        return AngularVelocities(self.t_ns, omega)

@@ -27,13 +27,19 @@ def test_weak_passages_are_left_out_where_enough_others_remain(recording):
     def counts(**settings):
         return np.array([len(window.events) for window in windows(recording, **settings)])
 
-    every = counts(passage_events=1)
-    strong, stronger = (counts(passage_events=n, enough_passages_s=0) for n in (2, 3))
+    no_limit = {"most_passages_s": 1e9}
+    every = counts(passage_events=1, **no_limit)
+    strong, stronger = (counts(passage_events=n, enough_passages_s=0, **no_limit) for n in (2, 3))
     assert (strong < every).all()
     assert (stronger < strong).all()
-    np.testing.assert_array_equal(counts(passage_events=2, enough_passages_s=1e9), every)
+    np.testing.assert_array_equal(counts(passage_events=2, enough_passages_s=1e9, **no_limit), every)
     all_events = counts(passage_s=0)
     assert (all_events > every).all()
+
+
+def test_no_window_has_more_passages_than_are_wanted(recording):
+    counts = [len(window.events) for window in windows(recording, most_passages_s=50_000)]
+    assert 4500 < max(counts) < 10_500  # of 0.2 s
 
 
 def track(recording, end_s=0.8, **settings):

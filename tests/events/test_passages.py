@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmaxslam_fbp.events import Events, SensorSize
-from cmaxslam_fbp.events.passages import edge_passages, strong_passages
+from cmaxslam_fbp.events.passages import edge_passages, passages_for
 
 SIZE = SensorSize(3, 2)
 
@@ -57,8 +57,10 @@ def middle_of(times):
 def test_finds_what_a_loop_over_each_pixel_finds_however_the_stream_is_cut(rows, longest_ns, cuts):
     rows = sorted(rows, key=lambda row: row[0])
     wanted = [(*rows[0][:3], 1), (*rows[-1][:3], 1)] if rows else []
+    seen = set()
     for pixel, run in runs_of(rows, longest_ns):
-        wanted.append((middle_of([t for t, _ in run]), *pixel, len(run)))
+        wanted.append((middle_of([t for t, _ in run]), *pixel, len(run) if pixel in seen else 1))
+        seen.add(pixel)
     found = passages_of(rows, longest_ns, [min(cut, len(rows)) for cut in cuts])
     assert sorted(found) == sorted(wanted)
     assert [row[0] for row in found] == sorted(row[0] for row in found)
@@ -69,8 +71,13 @@ def test_finds_what_a_loop_over_each_pixel_finds_however_the_stream_is_cut(rows,
     [([10], 10), ([10, 14], 10), ([10, 14, 30], 12), ([10, 14, 30, 31], 14), ([10, 14, 30, 40, 41], 22)],
 )
 def test_a_run_of_n_events_is_put_at_the_time_of_the_one_at_n_halves(times, middle):
-    rows = [(0, 2, 1, 0), *[(t, 1, 0, 1) for t in times], (90, 2, 1, 0)]
-    assert passages_of(rows, 50)[1:-1] == [(0, 2, 1, 1), (middle, 1, 0, len(times)), (90, 2, 1, 1)]
+    rows = [(0, 1, 0, 0), *[(t, 1, 0, 1) for t in times], (90, 2, 1, 0)]
+    assert passages_of(rows, 50)[1:-1] == [(0, 1, 0, 1), (middle, 1, 0, len(times)), (90, 2, 1, 1)]
+
+
+def test_the_first_run_of_a_pixel_counts_as_a_single_event_since_its_level_is_not_known():
+    rows = [(1, 0, 0, 1), (2, 0, 0, 1), (3, 0, 0, 1), (7, 0, 0, 0), (9, 0, 0, 0), (20, 1, 0, 1), (21, 1, 0, 1)]
+    assert passages_of(rows, 50)[1:-1] == [(1, 0, 0, 1), (7, 0, 0, 2), (20, 1, 0, 1)]
 
 
 def crossings(levels, threshold):
@@ -128,6 +135,15 @@ def test_pauses_of_any_length():
         assert found.t_ns.tolist() == [5, 5, 3 * hour_ns + 5, 30 * hour_ns + 5, 30 * hour_ns + 8]
 
 
+def test_runs_go_on_through_chunks_that_are_longer_than_stamps_can_tell():
+    """Stamps of 32 bits last for four seconds."""
+    second_ns = 10**9
+    rows = [(k * second_ns // 2 + t, 0, 0, k % 2) for k in range(30) for t in (0, 10, 20)]
+    wanted = passages_of(rows, second_ns // 4, range(len(rows)))
+    assert passages_of(rows, second_ns // 4) == wanted
+    assert [row[3] for row in wanted[2:-1]] == [3] * 29
+
+
 def test_many_passages_in_one_piece_are_in_order():
     random = np.random.default_rng(0)
     t_ns = np.sort(random.integers(0, 10**9, 200_000))
@@ -141,6 +157,24 @@ def test_many_passages_in_one_piece_are_in_order():
 
 def test_weak_passages_are_left_out_where_there_are_enough_strong_ones():
     passages = events_of([(t, 0, 0, n) for t, n in enumerate((1, 2, 1, 3, 2, 1))])
-    assert strong_passages(passages, 2, 3).t_ns.tolist() == [1, 3, 4]
-    assert strong_passages(passages, 3, 1).t_ns.tolist() == [3]
-    assert strong_passages(passages, 2, 4) is passages
+    assert passages_for(passages, 2, 3).t_ns.tolist() == [1, 3, 4]
+    assert passages_for(passages, 3, 1).t_ns.tolist() == [3]
+    assert passages_for(passages, 2, 4) is passages
+
+
+def test_of_too_many_passages_some_are_taken_spread_over_time_and_sensor_and_the_same_by_all():
+    random = np.random.default_rng(1)
+    count = 40_000
+    t_ns = np.sort(random.integers(0, 10**6, count)) * 1000
+    x, y, n = (random.integers(low, high, count) for low, high in ((0, 240), (0, 180), (1, 5)))
+    passages = Events(t_ns, x.astype(np.uint16), y.astype(np.uint16), n.astype(np.uint8))
+    strong, half, quarter = (set(rows_of(passages_for(passages, 2, 0, most))) for most in (30_001, 20_000, 8000))
+    assert len(strong) == np.count_nonzero(n >= 2)
+    assert quarter < half < strong
+    assert len(quarter) == pytest.approx(len(strong) / 4, rel=0.03)
+    part = passages[5000:25_000]
+    assert set(rows_of(passages_for(part, 2, 0, 4000))) == quarter & set(rows_of(part))
+    for column, size in ((0, 10**9), (1, 240), (2, 180)):
+        shares = np.histogram([row[column] for row in quarter], 10, (0, size))[0] / (len(quarter) / 10)
+        np.testing.assert_allclose(shares, 1, atol=0.15)
+    assert len(passages_for(passages, 2, 40_000, 20_000)) == pytest.approx(count / 2, rel=0.03)  # too few strong ones
