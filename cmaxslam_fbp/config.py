@@ -37,7 +37,8 @@ SolverName = Annotated[str, AfterValidator(OneOf(choices.SOLVERS))]
 ModelName = Annotated[str, AfterValidator(OneOf(choices.MODELS))]
 ComputeName = Literal["numba", "torch"]
 SensorSide = Annotated[int, Field(ge=1, le=4096)]
-MapWidth, MapHeight = Annotated[int, Field(ge=64, le=16384)], Annotated[int, Field(ge=32, le=8192)]
+MapWidth = Annotated[int, Field(ge=64, le=16384)]
+MapHeight = Annotated[int, Field(ge=32, le=8192)]
 GridSide = Annotated[int, Field(ge=8, le=4096)]
 
 _MOST_KNOTS = 256  # of one window: its adjustment solves for three unknowns per knot at once
@@ -170,7 +171,7 @@ class BackendConfig(Section):
     """Passages with fewer events are left out: a single event is late, and may be noise."""
     enough_passages_s: Annotated[float, Field(ge=0, le=1e9)] = 50_000.0
     """But not in windows where fewer passages per second would be left."""
-    most_passages_s: Annotated[float, Field(ge=1000, le=1e9)] = 300_000.0
+    most_passages_s: Annotated[float, Field(ge=1000, le=1e9)] = 500_000.0
     """Of more passages per second one of two, four, ... is taken, which is as accurate."""
     map_weight: Literal["region", "whole"] = "region"
     """Where the densities of window and map are compared to weigh the map: on the window's region, or everywhere."""

@@ -14,8 +14,8 @@ _YES, _NO = np.int32(1), np.int32(0)
 def count_visits(longitudes, latitudes, planes, visits):
     """Add one to every pixel whose direction lies on the positive side of four planes through the camera's centre.
 
-    `longitudes` (2, width) and `latitudes` (2, height) float32 are the sines and cosines of the columns and rows, `planes`
-    (4, 3) float32 the inward normals in the world frame, `visits` (height, width) int32 the counts.
+    `longitudes` (2, width) and `latitudes` (2, height) float32 are the sines and cosines of the columns and rows,
+    `planes` (4, 3) float32 the inward normals in the world frame, `visits` (height, width) int32 the counts.
     """
     sines, cosines = longitudes[0], longitudes[1]
     for row in range(len(visits)):

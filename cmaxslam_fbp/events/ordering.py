@@ -17,6 +17,7 @@ MAX_JUMP_BACK_NS = NS_PER_S  # a stamp further back than this behind the newest 
 _LONE_GAP_NS = 10 * NS_PER_S  # a first stamp that all others follow by more than this is that of an unset clock
 _MOST_EVENTS_ALONE = 1000
 _MOST_EVENTS_HELD = 50_000_000  # no sensor gives more in a second; they would fill the memory
+_MANY_EVENTS, _LEAST_BACK_NS = 4_000_000, 100_000_000  # of more events within a second only a tenth is waited for
 
 
 @dataclass
@@ -102,7 +103,7 @@ def _in_order(pieces: Iterable[Piece], defects: Defects, held: deque[Events], he
             events = Events.concatenate([*reversed(overlapping), events])
             events = events[np.argsort(events.t_ns, kind="stable")]
         held.append(events)
-        settled_ns = newest_ns - held_back_ns
+        settled_ns = newest_ns - (held_back_ns if count_held <= _MANY_EVENTS else min(held_back_ns, _LEAST_BACK_NS))
         if held_back_ns < MAX_JUMP_BACK_NS and held[0].t_ns[0] <= settled_ns < held[0].t_ns[-1]:
             # Nobody should wait for the rest of the piece.
             count = int(np.searchsorted(held[0].t_ns, settled_ns, side="right"))

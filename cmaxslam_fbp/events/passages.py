@@ -51,7 +51,7 @@ def passages_for(passages: Events, fewest: int, enough: float, most: float = np.
     from cmaxslam_fbp.events.passage_kernels import choose_passages
 
     columns = passages.t_ns, passages.x, passages.y, passages.p
-    count = np.count_nonzero(passages.p >= fewest)
+    count = int(np.count_nonzero(passages.p >= fewest))
     if count < enough:
         count, fewest = len(passages), 0
     mask = 0

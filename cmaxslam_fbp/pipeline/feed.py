@@ -19,7 +19,8 @@ from cmaxslam_fbp.frontend.rotation_check import RotationCheck, RotationResidual
 from cmaxslam_fbp.pipeline.velocities import STATUSES, VelocityTable
 from cmaxslam_fbp.trajectory import AngularVelocities
 
-_CHUNKS_AHEAD = 32
+_ITEMS_AHEAD = 32  # in the queue; so many events count as one more
+_EVENTS_OF_AN_ITEM = 1 << 15
 _POLL_S = 0.2
 _CHECK_EVERY_NS = 250_000_000  # a packet is looked at for what a rotation does not explain
 
@@ -30,6 +31,26 @@ _NO_EVIDENCE = STATUSES.index(EstimateStatus.NO_EVIDENCE)
 _STILL_SHARE = 0.75  # of the packets of a window: with more that are no evidence it counts as still
 
 _Item = Events | VelocityEstimate | RotationResidual | BaseException | None  # None is the end
+
+
+class _EventQueue(queue.Queue[_Item]):
+    """A queue that is full by what its items hold, not by their number alone: chunks may be of any size."""
+
+    def _init(self, maxsize: int) -> None:
+        super()._init(maxsize)
+        self._events = 0
+
+    def _qsize(self) -> int:
+        return len(self.queue) + self._events // _EVENTS_OF_AN_ITEM
+
+    def _put(self, item: _Item) -> None:
+        super()._put(item)
+        self._events += len(item) if isinstance(item, Events) else 0
+
+    def _get(self) -> _Item:
+        item = super()._get()
+        self._events -= len(item) if isinstance(item, Events) else 0
+        return item
 
 
 class Feed:
@@ -54,7 +75,7 @@ class Feed:
         self.busy_s = 0.0
         self._last_ns: int | None = None
         self._known: list[VelocityEstimate] = []
-        self._queue: queue.Queue[_Item] = queue.Queue(_CHUNKS_AHEAD)
+        self._queue = _EventQueue(_ITEMS_AHEAD)
         self._pending: deque[Events] = deque()
         self._ended = False
         self._error: BaseException | None = None

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from cmaxslam_fbp.backend.panorama import PanoramaMap, event_density
+from cmaxslam_fbp.backend.panorama import PanoramaMap, event_density, map_size
 from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.geometry.camera import Camera, davis240c
@@ -76,3 +78,10 @@ def test_the_density_is_events_per_pixel_that_has_some():
     image = np.random.default_rng(0).gamma(0.3, 2, (40, 60)).astype(np.float32)
     expected = image.sum(dtype=float) / (1 - np.exp(-image.astype(float))).sum()
     assert event_density(image) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(("focal_px", "columns"), [(199.0, 1024), (560.0, 3072), (1108.0, 4096), (40.0, 512)])
+def test_the_map_is_about_as_fine_as_the_sensor(focal_px, columns):
+    camera = replace(PINHOLE, fx=focal_px, fy=focal_px)
+    assert map_size(BackendConfig(), camera) == (columns, columns // 2)
+    assert map_size(BackendConfig(panorama_size=(256, 128)), camera) == (256, 128)

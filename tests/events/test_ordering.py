@@ -78,3 +78,21 @@ def test_with_less_held_back_what_comes_later_is_dropped():
     assert np.concatenate([events.t_ns for events in stream]).tolist() == [0, 20, 25, 30, 55, 60, 90, 91, 92]
     assert defects.too_late == 2
     assert "2 events came too late to be put into order, and were dropped" in defects.describe()
+
+
+def test_of_very_many_events_a_tenth_of_a_second_is_held_and_not_all_of_one():
+    """50 ms pieces of half a million events each."""
+    count, step_ns = 500_000, 50_000_000
+    ones = np.ones(count, np.uint16)
+    read = 0
+
+    def pieces():
+        nonlocal read
+        for k in range(40):
+            read += 1
+            t_ns = k * step_ns + np.arange(count, dtype=np.int64) * step_ns // count
+            yield Piece(Events(t_ns, ones, ones, ones.astype(np.uint8)), f"piece {k}")
+
+    held = [read * count - (k + 1) * count for k, _ in enumerate(restore_order(pieces(), Defects()))]
+    assert max(held) <= 4_500_000
+    assert read == 40

@@ -70,3 +70,15 @@ def test_arrays_that_do_not_fit_are_refused():
         AngularVelocities(np.arange(3), np.zeros((2, 3)))
     with pytest.raises(TypeError, match="do not fit together"):
         AngularVelocities(np.arange(3.0), np.zeros((3, 3)))
+
+
+def test_a_single_velocity_that_errs_does_not_count():
+    t_ns = np.arange(6, dtype=np.int64)
+    steady = np.outer(np.arange(6.0), [1.0, -2.0, 0.5])
+    wrong = steady.copy()
+    wrong[3] += [40.0, 0.0, -3.0]
+    mended = AngularVelocities(t_ns, wrong).without_outliers().omega_rad_s
+    np.testing.assert_array_equal(AngularVelocities(t_ns, steady).without_outliers().omega_rad_s, steady)
+    assert np.abs(mended - steady).max() <= 2.0
+    few = AngularVelocities(t_ns[:2], wrong[:2])
+    np.testing.assert_array_equal(few.without_outliers().omega_rad_s, wrong[:2])
