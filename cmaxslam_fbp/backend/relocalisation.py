@@ -19,6 +19,7 @@ _WORTH_TRYING = 0.5  # part of the least match that a place must reach in the se
 _SIGMAS_PX = (2.0, None)  # blurs with which a window is adjusted at a place that was found; at last the usual one
 _BETTER = 1.5  # a window that matches as usual must do so by this factor better than at any other place
 _STANDS_OUT, _CHANCE = 3.0, 0.05  # one that does not, but may see new edges, by this factor; and better than by chance
+_NEARLY = 0.8  # of the least match, of such a place: alone in a small map, chance stands out as well
 _SAME_RAD = np.radians(3.0)  # results nearer than this are one place
 _AT_ONCE, _EVERY = 3, 4  # of lost windows in a row the first ones are searched for, then every so many-th
 
@@ -81,9 +82,8 @@ class Relocaliser:
             if best.adjusted.spline.angle_to(trial.adjusted.spline, middle_ns) > _SAME_RAD
         ]
         second = max([*others, 0.0])
-        if best.match >= max(least_match, _BETTER * second) or best.match >= _STANDS_OUT * max(second, _CHANCE):
-            return best
-        return None
+        stands_out = best.match >= max(_NEARLY * least_match, _STANDS_OUT * max(second, _CHANCE))
+        return best if stands_out or best.match >= max(least_match, _BETTER * second) else None
 
     def _try(self, window: Window, start: RotationSpline, place: Place, middle_ns: int) -> Trial | None:
         """Adjust the window at a place; all its control rotations are free, for what came before does not count."""
