@@ -38,10 +38,6 @@ class PanoramaMap:
         width, height = map_size(config, camera)
         self.visits: npt.NDArray[np.int32] = np.zeros((height, width), np.int32)
         self.image: SingleArray = np.zeros((height, width), np.float32)
-        self._longitudes, self._latitudes = (
-            np.stack([np.sin(angles), np.cos(angles)]).astype(np.float32)
-            for angles in ((np.arange(size) - size / 2) * 2 * np.pi / width for size in (width, height))
-        )
         self.planes = field_of_view_planes(camera)
 
     @property
@@ -76,9 +72,7 @@ class PanoramaMap:
 
     def visit(self, rotations: FloatArray) -> None:
         """Count the pixels that the camera sees in each of the orientations `R_wc` (M, 3, 3)."""
-        for R_wc in rotations:
-            planes = (self.planes @ R_wc.T).astype(np.float32)
-            kernels.count_visits(self._longitudes, self._latitudes, planes, self.visits)
+        add_visits(self.visits, self.planes, rotations)
 
     def add(self, region: Region, image: SingleArray) -> None:
         """Add an image of events, except at pixels that were in the field of view more than `max_visits` times."""
@@ -108,6 +102,15 @@ def map_size(config: BackendConfig, camera: Camera) -> tuple[int, int]:
     columns = 2 * np.pi * np.sqrt(camera.fx * camera.fy)
     width = int(np.clip(_WIDTH_STEP * (columns // _WIDTH_STEP), _WIDTH_STEP, _MOST_COLUMNS))
     return width, width // 2
+
+
+def add_visits(visits: npt.NDArray[np.int32], planes: FloatArray, rotations: FloatArray) -> None:
+    """Count the pixels of a panorama (height, width) inside planes (4, 3), for orientations `R_wc` (M, 3, 3)."""
+    height, width = visits.shape
+    angles = ((np.arange(size) - size / 2) * 2 * np.pi / width for size in (width, height))
+    circles = [np.stack([np.sin(angle), np.cos(angle)]).astype(np.float32) for angle in angles]
+    for R_wc in rotations:
+        kernels.count_visits(*circles, (planes @ R_wc.T).astype(np.float32), visits)
 
 
 def _block_sums(image: npt.NDArray[Any], factor: int) -> FloatArray:

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray
-from cmaxslam_fbp.backend.panorama import field_of_view_planes
-from cmaxslam_fbp.backend.panorama_kernels import count_visits
+from cmaxslam_fbp.backend.panorama import add_visits, field_of_view_planes
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 
@@ -24,14 +23,8 @@ def seen_part(camera: Camera, rotations: FloatArray, projection: Equirectangular
     """
     factor = max(projection.width // _WIDTH, 1)
     coarse = Equirectangular(-(-projection.width // factor), -(-projection.height // factor))
-    rows, columns = np.mgrid[: coarse.height, : coarse.width]
-    x, y, z = np.ascontiguousarray(
-        coarse.unproject(np.stack([columns, rows], axis=-1).reshape(-1, 2)).T.astype(np.float32)
-    )
-    visits = np.zeros(coarse.width * coarse.height, np.int32)
-    planes = field_of_view_planes(camera)
-    for R_wc in rotations:
-        count_visits(x, y, z, (planes @ R_wc.T).astype(np.float32), visits)
-    seen = (visits >= _FEWEST_VISITS).astype(np.float32).reshape(coarse.height, coarse.width)
+    visits = np.zeros((coarse.height, coarse.width), np.int32)
+    add_visits(visits, field_of_view_planes(camera), rotations)
+    seen = (visits >= _FEWEST_VISITS).astype(np.float32)
     size = projection.width, projection.height
     return np.asarray(cv2.resize(seen, size, interpolation=cv2.INTER_LINEAR) > 0.5)

@@ -20,7 +20,7 @@ from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.errors import CalibrationError
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.filters import EventFilter
-from cmaxslam_fbp.events.passages import edge_passages, strong_passages
+from cmaxslam_fbp.events.passages import edge_passages, passages_for
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.io.opencv_calibration import Entry, format_opencv_yaml
@@ -118,7 +118,7 @@ def _passages(recording: Recording, config: Config, start_s: float | None, durat
     events = EventFilter(config.events, size).run(stream, stream.defects)
     parts, count, every = [Events.empty()], 0, 1
     for chunk in edge_passages(events, size, round((backend.passage_s or 0.05) * NS_PER_S)):
-        part = strong_passages(chunk, backend.passage_events, 0)[::every]
+        part = passages_for(chunk, backend.passage_events, 0)[::every]
         parts.append(part)
         count += len(part)
         if count > _KEPT:

@@ -46,7 +46,7 @@ class Painting:
         self._result, self._recording, self._config = result, recording, config
         self._camera = recording.require_camera()
         self._bearings: SingleArray = self._camera.bearings().astype(np.float32)
-        width, height = (config.intensity.scale * side for side in config.backend.panorama_size)
+        height, width = (config.intensity.scale * side for side in result.panorama.shape)
         while width > _MOST_WIDTH:
             width, height = width // 2, height // 2
         self._projection = Equirectangular(width, height)

@@ -34,7 +34,7 @@ def turning():
 @pytest.fixture
 def few(turning):
     """Some of the passages, for what is slow."""
-    return turning.passages[:: max(1, len(turning.passages) // 4000)]
+    return turning.passages[:: max(1, len(turning.passages) // 16000)]
 
 
 @pytest.fixture
