@@ -9,7 +9,7 @@ import numpy as np
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.calibration.lens_objective import LensObjective
 
-_STEP = 0.3  # of the difference of gradients, in whitened units
+_STEP_PX = 0.1  # of the difference of gradients: by how much events move on the map, about
 _ITERATIONS = 25
 _CONVERGED = 0.02  # of the residual
 
@@ -25,7 +25,7 @@ def lens_covariance(objective: LensObjective) -> FloatArray:
     origin = np.zeros(count)
 
     def product(v: FloatArray) -> FloatArray:
-        step = _STEP / max(float(np.linalg.norm(v)), 1e-300)
+        step = objective.whitened_length(_STEP_PX) / max(float(np.linalg.norm(v)), 1e-300)
         return (objective(origin + step * v)[1] - objective(origin - step * v)[1]) / (2 * step)
 
     columns = np.stack([conjugate_gradients(product, np.eye(count)[count - lenses + j]) for j in range(lenses)], axis=1)

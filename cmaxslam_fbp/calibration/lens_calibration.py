@@ -21,6 +21,7 @@ STAGES = (LensStage(0.5, 1.0, 30), LensStage(1.0, 1.0, 50), LensStage(2.0, 1.0, 
 # recordings so that deviations cover the errors.
 INFLATION = 12.0
 _UNOBSERVED = 0.5  # of the standard deviation beforehand: a parameter that the events do not narrow down to this
+_AS_SHARP = 0.99  # what is held must not cost more of the contrast than this leaves
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class LensCalibration:
     deviations : (P,) float64
         Their standard deviations; those beforehand of parameters that are not observed.
     observed : tuple of bool
-        Which of them the events tell: the others are what was expected beforehand.
+        Which of them the events tell: the others are what was expected beforehand, unless that costs contrast.
     contrast_before, contrast : float
         Of the map, on equal terms, with the lens at the start and in the end, the motion fitted to each.
     """
@@ -77,8 +78,10 @@ def calibrate_lens(
         fewer = free.holding(held, unknown)
         again = refine_lens(passages, fewer, LensState(state.rotations, held[observed]), STAGES)
         held[observed] = again.values
-        state = LensState(again.rotations, held)
-        if observed.any():
+        holding = LensState(again.rotations, held)
+        if _contrast(passages, free, holding, judge) > _AS_SHARP * _contrast(passages, free, state, judge):
+            state = holding
+        if observed.any() and state is holding:
             deviations[observed] = _deviations(passages, fewer, again, last)
         deviations[~observed] = free.scales[~observed]
     return LensCalibration(

@@ -119,6 +119,10 @@ class LensObjective:
         """The mean height that an event of the start saw, in maps of one scale: the best lens has the highest."""
         return self._contrast
 
+    def whitened_length(self, moved_px: float) -> float:
+        """Return the length of a change of `theta` that moves events by so many pixels of the map, about."""
+        return moved_px * float(np.sqrt(_LENS_SHARE * len(self._weights)))
+
     def state(self, theta: FloatArray) -> LensState:
         """Return motion and lens of a `theta`."""
         turns, changes = self._split(theta)
