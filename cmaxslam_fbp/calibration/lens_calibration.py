@@ -19,7 +19,8 @@ from cmaxslam_fbp.trajectory.spline import RotationSpline
 STAGES = (LensStage(0.5, 1.0, 30), LensStage(1.0, 1.0, 50), LensStage(2.0, 1.0, 120), LensStage(3.0, 1.0, 120))
 # Events of one edge err alike, so that they tell less than as many that err each on its own: chosen on simulated
 # recordings so that deviations cover the errors.
-INFLATION = 12.0
+INFLATION = 4.0
+_FOCAL_BIAS = 0.003  # of the focal length, which is found a little too long: as large as that is on such recordings
 _UNOBSERVED = 0.5  # of the standard deviation beforehand: a parameter that the events do not narrow down to this
 _AS_SHARP = 0.99  # what is held must not cost more of the contrast than this leaves
 
@@ -103,4 +104,5 @@ def _deviations(passages: Events, parameters: LensParameters, state: LensState, 
     """Return the standard deviations (P,); infinite where the contrast has no maximum."""
     objective = LensObjective(passages, parameters, state, stage.px_per_px, stage.blur_sigma_px)
     variances = np.diag(lens_covariance(objective))
-    return np.asarray(INFLATION * np.sqrt(np.where(variances > 0, variances, np.inf)))
+    biases = np.array([_FOCAL_BIAS if name == "focal" else 0.0 for name in parameters.names])
+    return np.asarray(np.hypot(INFLATION * np.sqrt(np.where(variances > 0, variances, np.inf)), biases))

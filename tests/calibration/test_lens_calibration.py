@@ -57,6 +57,6 @@ def test_a_wrong_lens_is_put_right(turning):
     assert found.contrast > found.contrast_before
     assert found.camera.fx == pytest.approx(camera.fx, rel=0.02)
     assert (found.camera.cx, found.camera.cy) == pytest.approx((camera.cx, camera.cy), abs=1.5)
-    deviations = dict(zip(found.names, found.deviations, strict=True))
-    assert 0 < deviations["focal"] < 0.05
-    assert 0 < deviations["cx"] < 4
+    off = parameter_values(found.camera, found.names) - parameter_values(camera, found.names)
+    assert (np.abs(off) < 3 * found.deviations).all()
+    assert dict(zip(found.names, found.deviations, strict=True))["cx"] < 6
