@@ -21,6 +21,8 @@ class CameraName(str, Enum):
 
     davis240c = "davis240c"
     dvxplorer = "dvxplorer"
+    evk4 = "evk4"
+    genx320 = "genx320"
 
 
 class RoomName(str, Enum):

@@ -145,3 +145,13 @@ def davis240c() -> Camera:
 def dvxplorer() -> Camera:
     """Return a typical DVXplorer: 640 x 480 pixels, mild distortion."""
     return Camera(640, 480, 535.0, 535.0, 320.0, 240.0, (-0.09, 0.11, 0.0002, -0.0003, 0.0))
+
+
+def evk4() -> Camera:
+    """Return a Prophesee EVK4 (IMX636): 1280 x 720 pixels of 4.86 um, behind a lens of 60 degrees."""
+    return Camera(1280, 720, 1108.5, 1108.5, 639.5, 359.5, (-0.1, 0.08, 0.0001, -0.0002, 0.0))
+
+
+def genx320() -> Camera:
+    """Return a Prophesee GenX320: 320 x 320 pixels of 6.3 um, behind a lens of 60 degrees."""
+    return Camera(320, 320, 277.1, 277.1, 159.5, 159.5, (-0.1, 0.08, 0.0001, -0.0002, 0.0))

@@ -223,9 +223,14 @@ def _run_figures(run: Run) -> str | None:
             "wall_s": timing.wall_s,
             "real_time_factor": result.real_time_factor,
             "stages": {
-                name: {"seconds": seconds, "real_time_factor": result.tracked_s / seconds if seconds > 0 else None}
+                name: {
+                    "seconds": seconds,
+                    "busy_share": seconds / timing.wall_s,
+                    "real_time_factor": result.tracked_s / seconds if seconds > 0 else None,
+                }
                 for name, seconds in (
                     ("reading_and_frontend", timing.frontend_s),
+                    ("passages", timing.passages_s),
                     ("backend", timing.backend_s),
                     ("refinement", timing.refinement_s),
                     ("intensity", timing.painting_s),

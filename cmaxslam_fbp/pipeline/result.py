@@ -26,10 +26,11 @@ SAMPLE_RATE_HZ = 200.0
 
 @dataclass(frozen=True)
 class Timing:
-    """Where the time went, in seconds: reading and frontend work beside the backend."""
+    """Where the time went, in seconds: reading and frontend work beside passages and backend."""
 
     wall_s: float
     frontend_s: float
+    passages_s: float
     backend_s: float
     refinement_s: float
     painting_s: float = 0.0

@@ -178,6 +178,7 @@ class _Run:
         self._events = 0
         self._start_ns = self._end_ns = 0  # on the clock of the run
         self._began = time.perf_counter()
+        self._passages_s = 0.0
         self._refining_since: float | None = None
         self._hand_held: HandHeld | None = None
         self._hand_held_problem: str | None = None
@@ -186,7 +187,7 @@ class _Run:
         """Follow the camera through the recording, frontend and backend side by side."""
         with Feed(self._filtered(self._stream, self._filter, self._clock), self._estimator) as feed, self._reading():
             self._feed = feed
-            for window in self._windows(self._counted(feed.chunks())):
+            for window in self._timed(self._windows(self._counted(feed.chunks()))):
                 spline = self._backend.state.spline
                 start_ns = window.start_ns if spline is None else min(spline.end_ns, window.start_ns)
                 velocities = feed.velocities_until(start_ns, window.end_ns)
@@ -266,15 +267,26 @@ class _Run:
         """Return the events that all stages work on, of a pass over the recording, on the clock of the run."""
         return clock.shorten(events.run(stream, stream.defects))
 
+    def _timed(self, windows: Iterator[Window]) -> Iterator[Window]:
+        """Take the time that windows need, passages included."""
+        began = time.perf_counter()
+        for window in windows:
+            self._passages_s += time.perf_counter() - began
+            yield window
+            began = time.perf_counter()
+
     def _counted(self, chunks: Iterable[Events]) -> Iterator[Events]:
-        """Count the events that come by."""
+        """Count the events that come by; to wait for them is not the time of those who do."""
+        began = time.perf_counter()
         for events in chunks:
+            self._passages_s -= time.perf_counter() - began
             if len(events):
                 if self._events == 0:
                     self._start_ns = int(events.t_ns[0])
                 self._end_ns = int(events.t_ns[-1])
                 self._events += len(events)
             yield events
+            began = time.perf_counter()
 
     def _windows(self, chunks: Iterable[Events]) -> Iterator[Window]:
         """Cut events into windows."""
@@ -339,6 +351,7 @@ class _Run:
             timing=Timing(
                 now - self._began,
                 feed.busy_s,
+                self._passages_s,
                 sum(window.seconds for window in windows),
                 0.0 if self._refining_since is None else now - self._refining_since,
             ),

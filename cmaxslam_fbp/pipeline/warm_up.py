@@ -23,6 +23,8 @@ _MOST_EVENTS = 1_000_000  # extreme settings are not worth the time
 def warm_up(config: Config, camera: Camera) -> float:
     """Run the SLAM with this configuration on a moment of made-up events; return the seconds that it took."""
     began = time.perf_counter()
+    backend = config.backend.model_copy(update={"max_evaluations": 2})  # one more does nothing new
+    config = config.model_copy(update={"backend": backend})
     with suppress(RecordingError):  # settings under which the dots say nothing: the recording decides
         dots = turning_dots(config, camera)
         result = Slam(config).run(dots)

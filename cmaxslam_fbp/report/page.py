@@ -119,10 +119,11 @@ def _brightness(files: RunFiles) -> str:
 def _map_image(picture: npt.NDArray[np.uint8]) -> str:
     """Return the map as a PNG address, halved in size until it is small enough."""
     while True:
-        encoded = encode_png(picture, compression=9)
         height, width = picture.shape[:2]
-        if (len(encoded) <= _MOST_PICTURE_BYTES and width <= _MOST_WIDTH) or width <= 512:
-            return data_uri(encoded)
+        if width <= _MOST_WIDTH:
+            encoded = encode_png(picture, compression=6)
+            if len(encoded) <= _MOST_PICTURE_BYTES or width <= 512:
+                return data_uri(encoded)
         picture = np.asarray(cv2.resize(picture, (width // 2, height // 2), interpolation=cv2.INTER_AREA), np.uint8)
 
 
