@@ -77,5 +77,6 @@ def cut_into_windows(chunks: Iterable[Events], size: SensorSize, config: Backend
         yield from sliding_windows(chunks, *lengths_ns)
         return
     enough, most = (rate * config.window_s for rate in (config.enough_passages_s, config.most_passages_s))
-    for window in sliding_windows(edge_passages(chunks, size, round(config.passage_s * NS_PER_S)), *lengths_ns):
+    passages = edge_passages(chunks, size, round(config.passage_s * NS_PER_S), config.most_passages_s)
+    for window in sliding_windows(passages, *lengths_ns):
         yield replace(window, events=passages_for(window.events, config.passage_events, enough, most))

@@ -59,6 +59,30 @@ def add_events(t_ns, x, y, p, width, longest_ns, base_ns, bits, stamps, states, 
 
 
 @compiled
+def is_chosen(pixel, mask):
+    """Return whether a pixel is one of those that are looked at: one of `mask + 1`; one of four is among one of two."""
+    return np.uint64(pixel) * _ODD >> np.uint64(40) & mask == 0
+
+
+@compiled
+def choose_events(x, y, width, mask, chosen):
+    """Write the indices of the events (N,) of chosen pixels, and return their number."""
+    count = 0
+    for i in range(len(x)):
+        chosen[count] = i
+        count += is_chosen(np.int64(y[i]) * width + x[i], mask)
+    return count
+
+
+@compiled
+def forget_others(mask, states):
+    """Let go of the runs of pixels (P,) that are not chosen: what they see from now on is not known."""
+    for pixel in range(len(states)):
+        if not is_chosen(pixel, mask):
+            states[pixel] = 0
+
+
+@compiled
 def end_runs(before, bits, stamps, states, keys):
     """End the runs that began before a time since the base; write their keys, and return their number."""
     written = 0

@@ -9,13 +9,16 @@ import numpy as np
 from cmaxslam_fbp.arrays import IntArray
 from cmaxslam_fbp.events.events import Events
 from cmaxslam_fbp.events.sensor import SensorSize
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 _LONG_AGO_NS = -(2**61)
 _REACH_NS = 1 << 32  # what stamps of 32 bits can express: four seconds
 LONGEST_NS = _REACH_NS // 4  # of a run
 
 
-def edge_passages(chunks: Iterable[Events], size: SensorSize, longest_ns: int) -> Iterator[Events]:
+def edge_passages(
+    chunks: Iterable[Events], size: SensorSize, longest_ns: int, most_s: float = np.inf
+) -> Iterator[Events]:
     """Replace the run of events that an edge causes at a pixel by one event, halfway through the change.
 
     A run is what a pixel fires with one polarity, within `longest_ns`: while an edge passes, its intensity rises (or
@@ -35,8 +38,10 @@ def edge_passages(chunks: Iterable[Events], size: SensorSize, longest_ns: int) -
     chunks : events ordered by time
     size : of the sensor
     longest_ns : time after which a run ends
+    most_s : passages of two events or more that are wanted per second; where there are more than twice as many, only
+        some of the pixels are looked at
     """
-    passages = EdgePassages(size, longest_ns)
+    passages = EdgePassages(size, longest_ns, most_s)
     for events in chunks:
         yield passages.add(events)
     yield passages.finish()
@@ -66,7 +71,7 @@ def passages_for(passages: Events, fewest: int, enough: float, most: float = np.
 class EdgePassages:
     """The runs of all pixels, and the passages that are known but not yet in order; see `edge_passages`."""
 
-    def __init__(self, size: SensorSize, longest_ns: int) -> None:
+    def __init__(self, size: SensorSize, longest_ns: int, most_s: float = np.inf) -> None:
         from cmaxslam_fbp.events.passage_kernels import STAMPS
 
         pixels = size.width * size.height
@@ -75,13 +80,14 @@ class EdgePassages:
         self._states = np.zeros(pixels, np.uint8)
         self._bits = int(16 * pixels).bit_length()
         self._keys: list[IntArray] = []
+        self._most_s, self._mask = most_s, np.uint64(0)
         self._base_ns = 0
         self._passed_ns = _LONG_AGO_NS
         self._last: Events | None = None
 
     def add(self, events: Events) -> Events:
         """Add events; return the passages that no later event can change or precede."""
-        from cmaxslam_fbp.events.passage_kernels import add_events
+        from cmaxslam_fbp.events.passage_kernels import add_events, choose_events
 
         if not len(events):
             return events
@@ -96,6 +102,9 @@ class EdgePassages:
         elif end_ns - self._base_ns >= _REACH_NS:
             before = self._pass_on(start_ns - self._longest_ns)
         self._last = _single(events[-1:])
+        if self._mask:
+            chosen = np.empty(len(events) + 1, np.int64)
+            events = events[chosen[: choose_events(events.x, events.y, self._width, self._mask, chosen)]]
         keys = np.empty(len(events) + 1, np.int64)
         found = add_events(
             events.t_ns, events.x, events.y, events.p, self._width, self._longest_ns,
@@ -105,9 +114,21 @@ class EdgePassages:
         # Rarely: each time all pixels, and the passages that wait for their order, are looked at.
         if end_ns - self._passed_ns < self._longest_ns // 2:
             return before
+        passed_s = (end_ns - max(self._passed_ns, start_ns - self._longest_ns)) / NS_PER_S
         self._passed_ns = end_ns
         passages = self._pass_on(end_ns - self._longest_ns)
+        self._choose_pixels(int(np.count_nonzero(passages.p > 1)) / passed_s)
         return Events.concatenate([before, passages]) if len(before) else passages
+
+    def _choose_pixels(self, rate_s: float) -> None:
+        """Look at half as many pixels where there are more passages than are wanted, or at twice as many again."""
+        from cmaxslam_fbp.events.passage_kernels import forget_others
+
+        if rate_s > 2 * self._most_s:
+            self._mask = 2 * self._mask + np.uint64(1)
+            forget_others(self._mask, self._states)
+        elif self._mask and rate_s < self._most_s / 2:
+            self._mask >>= np.uint64(1)
 
     def finish(self) -> Events:
         """Return the passages that are left, and the last event."""

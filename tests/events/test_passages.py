@@ -178,3 +178,29 @@ def test_of_too_many_passages_some_are_taken_spread_over_time_and_sensor_and_the
         shares = np.histogram([row[column] for row in quarter], 10, (0, size))[0] / (len(quarter) / 10)
         np.testing.assert_allclose(shares, 1, atol=0.15)
     assert len(passages_for(passages, 2, 40_000, 20_000)) == pytest.approx(count / 2, rel=0.03)  # too few strong ones
+
+
+def test_where_there_are_too_many_passages_some_pixels_are_looked_at_and_theirs_are_the_same():
+    """Each pixel turns bright and dark again, three events each time: 500,000 passages a second, and later a tenth."""
+    size, period_ns, longest_ns = SensorSize(100, 50), 10_000_000, 5_000_000
+    pixels = np.arange(5000)
+    blocks = []
+    for k, part in enumerate([pixels] * 30 + [pixels[::10]] * 60):
+        offsets = np.repeat([0, 100, 200], len(part)) * 1000
+        t_ns = k * period_ns + offsets + np.tile(part * 1000, 3)
+        order = np.argsort(t_ns, kind="stable")
+        y, x = np.divmod(np.tile(part, 3)[order], 100)
+        blocks.append(Events(t_ns[order], *(a.astype(np.uint16) for a in (x, y)), np.full(len(t_ns), k % 2, np.uint8)))
+    every = Events.concatenate(list(edge_passages(blocks, size, longest_ns)))
+    some = Events.concatenate(list(edge_passages(blocks, size, longest_ns, 100_000)))
+
+    def rates_s(passages, start_ns, end_ns):
+        part = passages.between(start_ns, end_ns)
+        return np.count_nonzero(part.p > 1) / (end_ns - start_ns) * 1e9
+
+    busy, quiet = (150_000_000, 250_000_000), (800_000_000, 890_000_000)
+    assert rates_s(every, *busy) > 450_000
+    assert 50_000 <= rates_s(some, *busy) <= 200_000
+    assert rates_s(some, *quiet) == pytest.approx(rates_s(every, *quiet), rel=0.02)  # all pixels again
+    strong = {row for row in rows_of(some) if row[3] > 1}
+    assert strong < set(rows_of(every))
