@@ -29,7 +29,7 @@ from cmaxslam_fbp.pipeline.slam import OnStep, Step
 
 _STEP_NS = 100_000_000  # of the recording, after which it is told how far the painting is
 _ENOUGH_EVENTS = 8_000_000  # that are used, at a scale of one: of more, those of a part of the sensor's pixels
-_MOST_WIDTH = 4096  # of the panorama: its equations take 80 bytes for each pixel that was seen
+_MOST_WIDTH = 2048  # of the panorama, at a scale of one: its equations take 80 bytes for each pixel that was seen
 
 
 class Painting:
@@ -47,7 +47,7 @@ class Painting:
         self._camera = recording.require_camera()
         self._bearings: SingleArray = self._camera.bearings().astype(np.float32)
         height, width = (config.intensity.scale * side for side in result.panorama.shape)
-        while width > _MOST_WIDTH:
+        while width > _MOST_WIDTH * config.intensity.scale:
             width, height = width // 2, height // 2
         self._projection = Equirectangular(width, height)
         self._equations = GradientEquations(self._camera, self._projection)
