@@ -15,7 +15,7 @@ def reproduce(
         str,
         typer.Argument(
             metavar="STUDY",
-            help="bias, reconstruction, surrogates, angular, linear, cost, slam, flow, or all of them: all.",
+            help="bias, reconstruction, surrogates, angular, linear, cost, slam, ecrot, flow, or all of them: all.",
         ),
     ],
     ecd: Annotated[
@@ -41,7 +41,9 @@ def reproduce(
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder with real slices and motion; default: $CMAXSLAM_FBP_DATA."),
+        typer.Option(
+            metavar="DIR", help="Folder with real slices, motion, and ECRot's bags; default: $CMAXSLAM_FBP_DATA."
+        ),
     ] = None,
     quiet: Quiet = False,
 ) -> None:

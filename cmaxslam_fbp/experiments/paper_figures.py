@@ -110,6 +110,26 @@ SLAM: dict[str, dict[str, tuple[float, float]]] = {
 }
 SLAM_ABS_REDUCTION_PERCENT = 5.1
 
+# CMax-SLAM's paper, ECRot's synthetic sequences: Abs in deg and Rel in deg/s.
+ECROT: dict[str, dict[str, tuple[float, float]]] = {
+    "CMax-SLAM, linear": {
+        "playroom": (0.763, 0.593),
+        "bicycle": (0.327, 0.414),
+        "city": (0.509, 0.721),
+        "street": (0.470, 0.584),
+        "town": (0.553, 0.554),
+        "bay": (0.617, 0.475),
+    },
+    "EKF-SMT, refined by its backend": {
+        "playroom": (0.250, 0.257),
+        "bicycle": (0.434, 0.289),
+        "city": (0.299, 0.321),
+        "street": (0.331, 0.334),
+        "town": (0.954, 0.507),
+        "bay": (0.476, 0.353),
+    },
+}
+
 # DSEC, mean of all test sequences: end-point error in px, angular error in deg, percentage of errors above 3 px.
 FLOW: dict[str, tuple[float, float, float]] = {"MPC": (2.81, 8.96, 14.5), "FBP": (2.54, 8.33, 13.3)}
 # The end-point errors of the sequences, without and with FBP.

@@ -79,7 +79,7 @@ def sequence_rows(names: Iterable[str], settings: StudySettings) -> list[Row]:
             f"{settings.ecd} lacks {len(missing)} of {len(names)} sequences: looked for {looked_for}; "
             "fetch them with tools/fetch_ecd.py, or leave out --ecd to run on simulated ones"
         )
-    return [_ecd_row(name, path) for name, path in found.items() if path is not None]
+    return [digest_row(name, path, "ECD") for name, path in found.items() if path is not None]
 
 
 def as_sequence(name: str, values: Values) -> StudySequence:
@@ -96,19 +96,20 @@ def find_in_ecd(name: str, folder: Path) -> Path | None:
     return inside if (inside / "events.txt").is_file() else None
 
 
-def _ecd_row(name: str, path: Path) -> Row:
+def digest_row(name: str, path: Path, dataset: str) -> Row:
     """Return the row that takes the digest of a recording; size and time of the file tell whether it is still known."""
     files = [path] if path.is_file() else sorted(item for item in path.rglob("*") if item.is_file())
     stamps = [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
-    return Row(f"reading {name}", take_digest, {"name": name, "stamps": stamps}, {"path": str(path.resolve())})
+    described = {"name": name, "dataset": dataset, "stamps": stamps}
+    return Row(f"reading {name}", take_digest, described, {"path": str(path.resolve())})
 
 
 def take_digest(described: Mapping[str, Any], out: Path) -> Values:
-    """Return where a recording of the ECD lies, and its digest."""
+    """Return where a recording of a dataset lies, and its digest."""
     path = Path(described["path"])
     identity = digest(path)
     return {
         "path": str(path),
         "identity": identity,
-        "provenance": f"ECD {described['name']} ({path.name}, SHA-256 {identity[:12]}...)",
+        "provenance": f"{described['dataset']} {described['name']} ({path.name}, SHA-256 {identity[:12]}...)",
     }

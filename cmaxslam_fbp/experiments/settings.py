@@ -27,7 +27,8 @@ class StudySettings:
     ecd : Path, optional
         Folder with sequences of the Event Camera Dataset; without it they are simulated.
     data : Path, optional
-        Folder with `shapes_rotation_groundtruth.txt` and `slices/`; by default what CMAXSLAM_FBP_DATA names.
+        Folder with `shapes_rotation_groundtruth.txt`, `slices/`, and ECRot's bags or `panoramas/bicycle.jpg`; by
+        default what CMAXSLAM_FBP_DATA names.
     dsec : Path, optional
         Folder with sequences of DSEC and their flow, for the study of flow; without it they are simulated.
     quick : bool

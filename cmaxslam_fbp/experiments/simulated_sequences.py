@@ -1,4 +1,4 @@
-"""Sequences that resemble those of the ECD in event rate, texture and speed: made once, and kept."""
+"""Sequences that resemble those of the ECD, in event rate, texture and speed, and of ECRot: made once, and kept."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cmaxslam_fbp.experiments.settings import StudySettings
+from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.digest import digest
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
 from cmaxslam_fbp.io.writing import write_recording
@@ -49,6 +50,12 @@ _PEAK_SPEED_M_S = 1.5
 _SPARE_S = 0.2  # of the real motion behind the end, for the spline through it
 SEED = 0
 
+# ECRot's DAVIS240C, as its calibration file has it: width, height, fx, fy, cx, cy; no distortion.
+_ECROT_CAMERA = (240, 180, 200.0, 200.0, 120.0, 120.0)
+_ECROT_CONTRAST = 0.5  # makes recordings of the photograph about as large as ECRot's, 264 MB
+_ECROT_PEAK_SPEED_DEG_S = 350.0
+_PLACES = ("trajectory", "panorama")
+
 
 def simulation_row(name: str, settings: StudySettings) -> Row:
     """Return the row that simulates a sequence of a name like `boxes_rotation`."""
@@ -85,9 +92,27 @@ def simulation_row(name: str, settings: StudySettings) -> Row:
     return Row(f"simulating {name}", simulate, described, places)
 
 
+def panorama_row(name: str, panorama: Path | None, duration_s: float, seed: int) -> Row:
+    """Return the row that turns ECRot's camera inside a photograph, or inside `boxes` where there is none."""
+    described: dict[str, Any] = {
+        "name": name,
+        "scene": "boxes" if panorama is None else panorama.name,
+        "camera": list(_ECROT_CAMERA),
+        "contrast": _ECROT_CONTRAST,
+        "foreground": False,
+        "seed": seed,
+        "duration_s": duration_s,
+        "peak_speed_deg_s": _ECROT_PEAK_SPEED_DEG_S,
+    }
+    if panorama is None:
+        return Row(f"simulating {name}", simulate, described)
+    described["panorama_sha256"] = digest(panorama)
+    return Row(f"simulating {name}", simulate, described, {"panorama": str(panorama.resolve())})
+
+
 def simulate(described: Mapping[str, Any], out: Path) -> Values:
     """Make the recording that the settings describe; return where it is and what it is like."""
-    content = {name: value for name, value in described.items() if name != "trajectory"}
+    content = {name: value for name, value in described.items() if name not in _PLACES}
     sources = source_digest(Path(__file__))
     identity = hashlib.sha256(json.dumps([content, sources], sort_keys=True).encode()).hexdigest()[:12]
     name = f"{FOLDER}/{described['name']}-{identity}.bag"
@@ -110,12 +135,14 @@ def simulate(described: Mapping[str, Any], out: Path) -> Values:
 
 def _source(described: Mapping[str, Any]) -> Simulation | PlanarSimulation:
     common: dict[str, Any] = {
-        "scene": described["scene"],
+        "scene": Path(described["panorama"]) if "panorama" in described else described["scene"],
         "duration_s": described["duration_s"],
         "seed": described["seed"],
         "sensor": SensorSettings(contrast_on=described["contrast"], contrast_off=described["contrast"]),
         "foreground": ForegroundSettings() if described["foreground"] else None,
     }
+    if "camera" in described:
+        common["camera"] = Camera(*described["camera"])
     if "peak_speed_m_s" in described:
         return PlanarSimulation(PlanarSettings(peak_speed_m_s=described["peak_speed_m_s"], **common))
     if "trajectory" in described:

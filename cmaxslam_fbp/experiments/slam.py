@@ -121,7 +121,7 @@ def _write(bench: Workbench, sequences: list[StudySequence], results: Mapping[tu
     parts = [_WORDS, "First 30 s:", _table(records, "first"), "Whole sequence:", _table(records, "whole")]
     parts.append(_reduction(results))
     pictures = {
-        name: _cut({method: _read_map(bench.settings.out / results[name, method]["map"]) for method in METHODS})
+        name: cut_maps({method: read_map(bench.settings.out / results[name, method]["map"]) for method in METHODS})
         for name in provenances
     }
     kinds = {one.kind for one in sequences}
@@ -173,14 +173,15 @@ def _reduction(results: Mapping[tuple[str, str], Values]) -> str:
     )
 
 
-def _read_map(path: Path) -> npt.NDArray[np.uint8] | None:
+def read_map(path: Path) -> npt.NDArray[np.uint8] | None:
+    """Return a map that a row has written, in grey; None where it cannot be read."""
     import cv2
 
     picture = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
     return None if picture is None else np.asarray(picture, np.uint8)
 
 
-def _cut(pictures: Mapping[str, npt.NDArray[np.uint8] | None]) -> dict[str, npt.NDArray[np.uint8] | None]:
+def cut_maps(pictures: Mapping[str, npt.NDArray[np.uint8] | None]) -> dict[str, npt.NDArray[np.uint8] | None]:
     """Cut maps to the part in which any of them has events."""
     known = [picture for picture in pictures.values() if picture is not None]
     touched = np.min(known, axis=0) < _TOUCHED if known else np.empty((0, 0), bool)

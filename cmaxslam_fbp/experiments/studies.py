@@ -14,7 +14,7 @@ from cmaxslam_fbp.rows.running import OnRow
 
 Study = Callable[[Workbench], list[Path]]
 
-NAMES = ("bias", "reconstruction", "surrogates", "angular", "linear", "cost", "slam", "flow")
+NAMES = ("bias", "reconstruction", "surrogates", "angular", "linear", "cost", "slam", "ecrot", "flow")
 ALL = "all"
 SUMMARY = "README.md"
 
@@ -57,6 +57,7 @@ def _study(name: str) -> Study:
     from cmaxslam_fbp.experiments import velocities
     from cmaxslam_fbp.experiments.bias import run_bias
     from cmaxslam_fbp.experiments.cost import run_cost
+    from cmaxslam_fbp.experiments.ecrot import run_ecrot
     from cmaxslam_fbp.experiments.flow.study import run_flow
     from cmaxslam_fbp.experiments.slam import run_slam
 
@@ -64,6 +65,7 @@ def _study(name: str) -> Study:
         "bias": run_bias,
         "cost": run_cost,
         "slam": run_slam,
+        "ecrot": run_ecrot,
         "flow": run_flow,
         **{
             study.name: partial(velocities.run_velocities, study)
