@@ -71,13 +71,14 @@ class Run:
     command: list[str]
     state: RunState = RunState.FINISHED
     reason: str = ""
+    find_origin: Callable[[], tuple[str, str | None]] | None = None  # instead of the recording's own
 
     @cached_property
     def origin(self) -> tuple[str, str | None]:
         """Where the recording lies, and its SHA-256; which is left out until the end, or where it cannot be read."""
         if self.state is not RunState.RUNNING or self.recording.live is not None:
             with suppress(OSError):
-                return self.recording.origin()
+                return (self.find_origin or self.recording.origin)()
         return str(self.recording.path.resolve()), None
 
     @cached_property

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from bisect import bisect_left
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.io import Recording
@@ -18,6 +21,7 @@ _TABLES_EVERY_S = 4.0  # and the end of a window: within five seconds
 _MAP_EVERY_S = 30.0
 _LARGEST_SHARE = 0.02  # of the run's time that writing the map may take
 _BLOCK = 1 << 20
+_T = TypeVar("_T")
 
 
 class RunSaver:
@@ -34,6 +38,7 @@ class RunSaver:
         self._tables = [GrowingFile(folder / name, table) for name, table in TABLES.items()]
         self._step: Step | None = None
         self._tables_due = self._map_due = 0.0
+        self._origin = _in_background(recording.origin)  # a large file takes seconds to digest
 
     def on_step(self, step: Step) -> None:
         """Write the files that it is time for."""
@@ -73,7 +78,23 @@ class RunSaver:
         return write_outputs(run, [name for name in OUTPUTS if name not in TABLES])
 
     def _run(self, result: SlamResult, state: RunState, reason: str = "") -> Run:
-        return Run(self.folder, result, self._config, self._recording, self._command, state, reason)
+        return Run(
+            self.folder, result, self._config, self._recording, self._command, state, reason, self._origin.result
+        )
+
+
+def _in_background(work: Callable[[], _T]) -> Future[_T]:
+    """Return what a function will have returned; nobody waits for it at the end of the program."""
+    future: Future[_T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except Exception as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
 
 
 class GrowingFile:
