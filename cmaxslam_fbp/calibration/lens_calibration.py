@@ -66,10 +66,8 @@ def calibrate_lens(
     free = LensParameters.of(expected or camera, model, fixed)
     last, judge = STAGES[-1], STAGES[1]
     start = LensState(rotations, parameter_values(camera, free.names))
-    before = refine_lens(
-        passages, free.holding(start.values, free.names), LensState(rotations, np.zeros(0)), STAGES[1:2]
-    )
-    contrast_before = _contrast(passages, free, LensState(before.rotations, start.values), judge)
+    before = _with_motion_fitted(passages, free, start)
+    contrast_before = _contrast(passages, free, before, judge)
     state = refine_lens(passages, free, start, STAGES)
     deviations = _deviations(passages, free, state, last)
     observed = deviations < _UNOBSERVED * free.scales
@@ -93,6 +91,28 @@ def calibrate_lens(
         observed=tuple(observed.tolist()),
         contrast_before=contrast_before,
         contrast=_contrast(passages, free, state, judge),
+    )
+
+
+def hold_lens(
+    passages: Events, camera: Camera, rotations: RotationSpline, model: str, fixed: Collection[str] = ()
+) -> LensCalibration:
+    """Return a lens as it is, none of it observed, for a motion that cannot tell it (see `ImageTravel`).
+
+    The contrast has a curvature there too, by chance: deviations from that would mean nothing.
+    """
+    held = LensParameters.of(camera, model, fixed)
+    state = _with_motion_fitted(passages, held, LensState(rotations, parameter_values(camera, held.names)))
+    contrast = _contrast(passages, held, state, STAGES[1])
+    observed = (False,) * len(held.names)
+    return LensCalibration(camera, state.rotations, held.names, held.scales, observed, contrast, contrast)
+
+
+def _with_motion_fitted(passages: Events, parameters: LensParameters, state: LensState) -> LensState:
+    """Return the motion that goes with a lens, and the lens."""
+    held = parameters.holding(state.values, parameters.names)
+    return LensState(
+        refine_lens(passages, held, LensState(state.rotations, np.zeros(0)), STAGES[1:2]).rotations, state.values
     )
 
 

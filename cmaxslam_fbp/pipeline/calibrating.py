@@ -12,13 +12,14 @@ import numpy as np
 
 from cmaxslam_fbp.backend.hand_refinement import without_hot_pixels
 from cmaxslam_fbp.calibration.field_scan import FIELDS_DEG, FieldCandidate, middle_camera, try_field_of_view
+from cmaxslam_fbp.calibration.image_travel import ImageTravel, image_travel
 from cmaxslam_fbp.calibration.imu_alignment import ImuAlignment, align_gyroscope
-from cmaxslam_fbp.calibration.lens_calibration import LensCalibration, calibrate_lens
+from cmaxslam_fbp.calibration.lens_calibration import LensCalibration, calibrate_lens, hold_lens
 from cmaxslam_fbp.calibration.lens_conversion import convert_lens
 from cmaxslam_fbp.calibration.lens_parameters import parameter_values
 from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.errors import CalibrationError
-from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.filters import EventFilter
 from cmaxslam_fbp.events.passages import edge_passages, passages_for
 from cmaxslam_fbp.geometry.camera import Camera
@@ -27,6 +28,7 @@ from cmaxslam_fbp.io.opencv_calibration import Entry, format_opencv_yaml
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.result import SlamResult
 from cmaxslam_fbp.pipeline.slam import Slam
+from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 _MOST_PASSAGES, _MOST_OF_SCAN = 300_000, 100_000  # that are adjusted to: every n-th of more
 _FEWEST_PASSAGES = 5_000  # of which a lens can be told at all
@@ -34,6 +36,7 @@ _KEPT = 4_000_000  # passages in memory
 _SCAN_S = 3.0
 _THREADS = 2
 _MAPS = (512, 1024, 2048, 4096)
+_USUAL_FIELD_DEG = 56.0  # across: in the middle of those that are tried
 _PX_PER_PX = 0.8  # of the map that the whole recording is tracked with
 
 OnStage = Callable[[str], None]
@@ -60,6 +63,8 @@ class RecordingCalibration:
         What each field of view led to; empty where the lens was given.
     passages : Events
         What the lens was adjusted to.
+    travel : ImageTravel
+        How far the image travelled over the sensor.
     imu : ImuAlignment or None
         How the gyroscope lies to the camera, where there is one.
     """
@@ -67,6 +72,7 @@ class RecordingCalibration:
     lens: LensCalibration
     scan: tuple[FieldCandidate, ...]
     passages: Events
+    travel: ImageTravel
     imu: ImuAlignment | None = None
 
 
@@ -91,7 +97,11 @@ def calibrate(
     middle = middle_camera(recording.sensor_size, start.fx)
     expected = replace(start, fy=start.fx, cx=middle.cx, cy=middle.cy, distortion=())
     seconds = start_s, duration_s
-    return _adjust(recording, config, start, expected, guess, passages, scan, seconds, on_stage)
+    followed = _follow(recording, config, start, passages, seconds, on_stage)
+    if not followed.travel.tells_lens:  # the scan's lens is one of many, then
+        start = expected = _lens_beforehand(recording.sensor_size, guess)
+        followed = replace(_follow(recording, config, start, passages, seconds, on_stage), travel=followed.travel)
+    return _adjust(recording, followed, expected, guess, scan, on_stage)
 
 
 def refine_calibration(
@@ -108,7 +118,8 @@ def refine_calibration(
     guess = CalibrationGuess(model=camera.distortion_model)
     on_stage("passages of edges")
     passages = _passages(recording, config, start_s, duration_s)
-    return _adjust(recording, config, camera, camera, guess, passages, (), (start_s, duration_s), on_stage)
+    followed = _follow(recording, config, camera, passages, (start_s, duration_s), on_stage)
+    return _adjust(recording, followed, camera, guess, (), on_stage)
 
 
 def _passages(recording: Recording, config: Config, start_s: float | None, duration_s: float | None) -> Events:
@@ -159,35 +170,63 @@ def _scan(
     return found
 
 
-def _adjust(
+def _lens_beforehand(size: SensorSize, guess: CalibrationGuess) -> Camera:
+    """Return what a lens is taken for where the events tell nothing: what the user said, or a usual field of view."""
+    field = np.radians(guess.field_of_view_deg or _USUAL_FIELD_DEG)
+    is_fisheye = guess.model == "equidistant"
+    focal_px = guess.focal_px or size.width / (field if is_fisheye else 2 * np.tan(field / 2))
+    return replace(middle_camera(size, float(focal_px)), distortion_model="equidistant" if is_fisheye else "plumb_bob")
+
+
+@dataclass(frozen=True)
+class _Followed:
+    """The motion of a recording as a lens shows it, the passages that go with it, and how far the image travels."""
+
+    camera: Camera
+    rotations: RotationSpline
+    passages: Events
+    travel: ImageTravel
+
+
+def _follow(
     recording: Recording,
     config: Config,
-    start: Camera,
-    expected: Camera,
-    guess: CalibrationGuess,
+    camera: Camera,
     passages: Events,
-    scan: tuple[FieldCandidate, ...],
     seconds: tuple[float | None, float | None],
     on_stage: OnStage,
-) -> RecordingCalibration:
-    """Track the whole recording through a first lens, then adjust lens and motion to all of it."""
+) -> _Followed:
+    """Track the whole recording through a first lens."""
     on_stage("tracking")
-    width = min(_MAPS, key=lambda width: abs(np.log(width / (2 * np.pi * start.fx * _PX_PER_PX))))
+    width = min(_MAPS, key=lambda width: abs(np.log(width / (2 * np.pi * camera.fx * _PX_PER_PX))))
     backend = config.backend.model_copy(update={"panorama_size": (width, width // 2)})
     frontend = config.frontend.model_copy(update={"grid": "sensor"})
     tracked = Slam(config.model_copy(update={"backend": backend, "frontend": frontend})).run(
-        recording.with_camera(start), start_s=seconds[0], duration_s=seconds[1]
+        recording.with_camera(camera), start_s=seconds[0], duration_s=seconds[1]
     )
     stretch = max(tracked.stretches, key=lambda stretch: stretch.end_ns - stretch.start_ns)
     inside = passages.between(stretch.start_ns, min(stretch.end_ns, stretch.spline.end_ns))
     used = every_nth(_tracked(inside, tracked), _MOST_PASSAGES)
     if len(used) < _FEWEST_PASSAGES:
         raise CalibrationError(f"{recording.path}: no rotation was followed that a lens could be told from")
+    return _Followed(camera, stretch.spline, used, image_travel(stretch.spline, used, camera))
+
+
+def _adjust(
+    recording: Recording,
+    followed: _Followed,
+    expected: Camera,
+    guess: CalibrationGuess,
+    scan: tuple[FieldCandidate, ...],
+    on_stage: OnStage,
+) -> RecordingCalibration:
+    """Adjust lens and motion to the whole recording."""
     on_stage("lens and motion")
-    lens = calibrate_lens(used, start, stretch.spline, guess.model, guess.fixed, expected)
+    seen = followed.passages, followed.camera, followed.rotations, guess.model, guess.fixed
+    lens = calibrate_lens(*seen, expected) if followed.travel.tells_lens else hold_lens(*seen)
     samples = recording.imu
     imu = None if samples is None else align_gyroscope(lens.rotations, samples.gyroscope)
-    return RecordingCalibration(lens, scan, used, imu)
+    return RecordingCalibration(lens, scan, followed.passages, followed.travel, imu)
 
 
 def every_nth(events: Events, most: int) -> Events:
@@ -246,6 +285,7 @@ def summary(found: RecordingCalibration) -> dict[str, Any]:
         "distortion_coefficients": list(camera.distortion),
         "field_of_view_deg": list(field_of_view_deg(camera)),
         "parameters": [asdict(row) for row in parameter_rows(lens)],
+        "image_travel": asdict(found.travel),
         "contrast_before": lens.contrast_before,
         "contrast": lens.contrast,
         "passages": len(found.passages),

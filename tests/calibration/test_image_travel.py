@@ -1,0 +1,118 @@
+"""What motions can tell of a lens: closed forms, and whole recordings of a roll, a pan, a tilt and small angles."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from cmaxslam_fbp.calibration.image_travel import ImageTravel, image_travel
+from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.io import Recording, open_recording
+from cmaxslam_fbp.pipeline.calibrating import CalibrationGuess, calibrate, format_calibration, parameter_rows
+from cmaxslam_fbp.simulation import Simulation, SimulationSettings
+from cmaxslam_fbp.trajectory import RotationTrajectory
+from cmaxslam_fbp.trajectory.spline import RotationSpline
+
+CAMERA = Camera(120, 90, 100.0, 100.0, 62.0, 47.0)
+STEP_NS = 5_000_000
+EPOCH_NS = 1_468_941_032_000_006_000  # as recordings have it: more digits than float64
+
+
+def swinging(yaw_deg=0.0, pitch_deg=0.0, roll_deg=0.0, about=(0, 0, 1), tempo=1.0):
+    """Orientations (M,) over three seconds that swing so far to either side; the roll about a direction."""
+    t_s = tempo * np.arange(0, 3, STEP_NS / 1e9)
+    swings = np.stack([np.sin(2.5 * t_s), np.sin(3.7 * t_s), np.sin(3.1 * t_s)], axis=1)
+    yaw, pitch, roll = (swings * np.radians([yaw_deg, pitch_deg, roll_deg])).T
+    axis = np.array(about) / np.linalg.norm(about)
+    return Rotation.from_euler("yx", np.stack([yaw, pitch], axis=1)) * Rotation.from_rotvec(roll[:, None] * axis)
+
+
+def travel_of(rotations, camera=CAMERA):
+    spline = RotationSpline(4, EPOCH_NS, STEP_NS, rotations.as_quat())
+    t_ns = np.arange(spline.start_ns, spline.end_ns, 1_000_000, dtype=np.int64)
+    zeros = np.zeros(len(t_ns), np.uint16)
+    return image_travel(spline, Events(t_ns, zeros, zeros, zeros.astype(np.uint8)), camera)
+
+
+def test_a_pan_travels_across_and_not_down():
+    travel = travel_of(swinging(yaw_deg=20))
+    seen_deg = np.degrees(np.arctan(62 / 100) + np.arctan(57 / 100))
+    assert 0.8 * 40 / seen_deg < travel.across < 40 / seen_deg  # less in the corners
+    assert travel.down < 0.03
+    assert not travel.tells_lens
+
+
+def test_a_tilt_travels_down_and_not_across():
+    travel = travel_of(swinging(pitch_deg=18))
+    assert travel.across < 0.03
+    assert travel.down > 0.6
+    assert not travel.tells_lens
+
+
+@pytest.mark.parametrize("about", [(0, 0, 1), (0.3, 0, 1), (-0.2, 0.25, 1)])
+def test_a_roll_about_any_place_of_the_image_tells_nothing(about):
+    """Also where a principal point is assumed far from the true one, which looks like an axis that lies askew."""
+    travel = travel_of(swinging(roll_deg=60, about=about))
+    assert max(travel.across, travel.down) < 0.12
+    assert not travel.tells_lens
+
+
+def test_small_angles_tell_nothing():
+    assert not travel_of(swinging(5, 4, 5)).tells_lens
+
+
+def test_turns_in_all_directions_tell_everything():
+    assert travel_of(swinging(30, 20, 20)).tells_lens
+
+
+def test_the_travel_hardly_depends_on_the_focal_length_that_was_assumed():
+    """Half the focal length makes twice the angles of the same events."""
+    longer = replace(CAMERA, fx=200.0, fy=200.0)
+    there, here = travel_of(swinging(8, 6, 20), longer), travel_of(swinging(16, 12, 20))
+    assert there.across == pytest.approx(here.across, rel=0.15)
+    assert there.down == pytest.approx(here.down, rel=0.15)
+
+
+def recording_of(rotations, seed, camera=CAMERA):
+    """Boxes seen by a small sensor that turns like this, without a calibration."""
+    t_ns = np.arange(len(rotations), dtype=np.int64) * STEP_NS
+    motion = RotationTrajectory(t_ns, rotations.as_quat())
+    simulation = Simulation(SimulationSettings(scene="boxes", camera=camera, trajectory=motion, seed=seed))
+    events = Events.concatenate(list(simulation.chunks()))
+    return Recording.from_events(events, sensor_size=simulation.sensor_size)
+
+
+@pytest.mark.parametrize(
+    "motion",
+    [{"roll_deg": 50}, {"yaw_deg": 40}, {"pitch_deg": 35}, {"yaw_deg": 4, "pitch_deg": 3, "tempo": 3}],
+    ids=["roll", "pan", "tilt", "small angles"],
+)
+def test_a_lens_that_the_motion_does_not_tell_is_what_was_said_beforehand(motion):
+    """A guess of 45 degrees where the lens sees 62: neither is claimed."""
+    found = calibrate(recording_of(swinging(**motion), 4), CalibrationGuess("pinhole", field_of_view_deg=45.0))
+    assert not any(found.lens.observed)
+    assert found.lens.camera.fx == found.lens.camera.fy == pytest.approx(60 / np.tan(np.radians(22.5)))
+    assert (found.lens.camera.cx, found.lens.camera.cy) == (59.5, 44.5)
+    assert found.lens.contrast == found.lens.contrast_before
+    rows = parameter_rows(found.lens)
+    assert [row.name for row in rows] == ["fx", "fy/fx", "cx", "cy"]
+    assert rows[0].deviation == pytest.approx(0.5 * found.lens.camera.fx)
+    written = format_calibration(found)
+    assert written.index("not_observed:") < written.index("fx:")
+
+
+@pytest.mark.real_data
+def test_a_real_roll_over_a_disk_tells_nothing_of_the_lens(real_data):
+    recording = open_recording(real_data / "real" / "IMU_rotDisk.aedat")
+    found = calibrate(recording, CalibrationGuess("pinhole", field_of_view_deg=53.0))
+    assert not any(found.lens.observed)
+    assert max(found.travel.across, found.travel.down) < 0.15
+
+
+def test_both_ways_are_needed():
+    assert ImageTravel(0.6, 0.3).tells_lens
+    assert ImageTravel(0.3, 0.6).tells_lens
+    assert not ImageTravel(0.6, 0.1).tells_lens
+    assert not ImageTravel(0.3, 0.3).tells_lens
