@@ -21,7 +21,7 @@ from cmaxslam_fbp.report.plots import COLORS, as_png, new_figure, tidy
 
 
 @dataclass(frozen=True)
-class Case:
+class ScalingCase:
     """A recording and what to run on it; `law` is what it belongs to, `at` its place on the axis of that law."""
 
     law: str
@@ -38,23 +38,23 @@ def simulated(scene: str, camera: str, duration_s: float, speed_deg_s: float, se
     return name, tuple(text for key, value in options.items() for text in (f"--{key}", str(value)))
 
 
-def cases(seed: int, quick: bool, long: bool) -> list[Case]:
+def cases(seed: int, quick: bool, long: bool) -> list[ScalingCase]:
     """Return what is measured."""
     length_s = 1.0 if quick else 5.0
     found = [
-        Case("rate [Mev/s]", speed, *simulated("poster", "davis240c", length_s, speed, seed))
+        ScalingCase("rate [Mev/s]", speed, *simulated("poster", "davis240c", length_s, speed, seed))
         for speed in ((350,) if quick else (20, 60, 180, 350, 900))
     ]
     large = [("genx320", 5.0, 350), ("dvxplorer", 4.0, 300), ("evk4", 2.0, 120)]
     for camera, duration_s, speed in [] if quick else large:
-        found.append(Case("rate [Mev/s]", speed, *simulated("poster", camera, duration_s, speed, seed)))
-        found.append(Case("shapes, by sensor", 0, *simulated("shapes", camera, duration_s, speed, seed)))
+        found.append(ScalingCase("rate [Mev/s]", speed, *simulated("poster", camera, duration_s, speed, seed)))
+        found.append(ScalingCase("shapes, by sensor", 0, *simulated("shapes", camera, duration_s, speed, seed)))
     for duration_s in (1, 2) if quick else (10, 60, 600) if long else (10, 60):
-        found.append(Case("duration [s]", duration_s, *simulated("shapes", "davis240c", duration_s, 200, seed)))
+        found.append(ScalingCase("duration [s]", duration_s, *simulated("shapes", "davis240c", duration_s, 200, seed)))
     name, simulation = simulated("poster", "davis240c", length_s, 350, seed)
     for width in (512, 1024) if quick else (512, 1024, 2048, 4096):
         size = ("--set", f"backend.panorama_size=[{width}, {width // 2}]")
-        found.append(Case("map columns", width, name, simulation, size))
+        found.append(ScalingCase("map columns", width, name, simulation, size))
     return found
 
 
@@ -62,7 +62,7 @@ def program(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "cmaxslam_fbp", *arguments]
 
 
-def measure(case: Case, folder: Path, with_intensity: bool) -> dict[str, Any]:
+def measure(case: ScalingCase, folder: Path, with_intensity: bool) -> dict[str, Any]:
     """Run one case in a process of its own."""
     recording, out = folder / case.recording, folder / "run"
     if not recording.exists():

@@ -225,7 +225,8 @@ class Recording(ABC):
         if self.camera is None:
             raise CalibrationError(
                 f"{self.path} has no calibration: give one with --calib (an ECD calib.txt, an OpenCV, ROS, Kalibr or "
-                "DSEC YAML file, or Basalt's JSON), or let `cmaxslam-fbp calibrate` find it; `run --calibrate` does both"
+                "DSEC YAML file, or Basalt's JSON), or let `cmaxslam-fbp calibrate` find it; `run --calibrate` does "
+                "both"
             )
         return self.camera
 
