@@ -112,14 +112,20 @@ def plot(rows: list[dict[str, Any]]) -> bytes:
     laws = [law for law in dict.fromkeys(row["law"] for row in rows) if law != "shapes, by sensor"]
     figure = new_figure(len(laws), panel_in=2.6)
     for axis, law in zip(figure.subplots(len(laws), 1, squeeze=False)[:, 0], laws, strict=True):
-        points = sorted((row["at"], row["ns_per_event"], row["error_deg"]) for row in rows if row["law"] == law)
-        at, times, errors = zip(*points, strict=True)
-        axis.loglog(at, times, "o-", color=COLORS[0], label="wall time per event [ns]")
+        chosen = sorted((row for row in rows if row["law"] == law), key=lambda row: row["at"])
+        at = [row["at"] for row in chosen]
+        axis.plot(at, [row["ns_per_event"] for row in chosen], "o-", color=COLORS[0])
         other = axis.twinx()
-        other.loglog(at, errors, "s--", color=COLORS[1], label="error, RMS [deg]")
+        other.plot(at, [row["error_deg"] for row in chosen], "s--", color=COLORS[1], label="RMS")
+        other.plot(at, [row["median_error_deg"] for row in chosen], "s:", color=COLORS[1], label="median")
+        other.legend(frameon=False)
+        axis.set_xscale("log")
+        axis.set_xticks(at, [f"{value:.4g}" for value in at], minor=False)
+        axis.minorticks_off()
+        for one, label, color in ((axis, "wall time per event [ns]", COLORS[0]), (other, "error [deg]", COLORS[1])):
+            one.set_ylim(bottom=0)
+            one.set_ylabel(label, color=color)
         axis.set_xlabel(law)
-        axis.set_ylabel("ns per event", color=COLORS[0])
-        other.set_ylabel("deg", color=COLORS[1])
         tidy(axis)
     return as_png(figure)
 
