@@ -67,9 +67,7 @@ def test_the_same_bits_every_time(result, recording):
 
 
 def test_a_finer_panorama_shows_the_same(result, recording, simulation):
-    coarse = replace(
-        result, panorama=result.panorama[::2, ::2]
-    )
+    coarse = replace(result, panorama=result.panorama[::2, ::2])
     image = paint(coarse, recording, load_config([], ["intensity.scale=2"])).brightness.log_intensity
     assert image.shape == (512, 1024)
     assert correlation(image, simulation) > 0.88
