@@ -73,10 +73,14 @@ def calibrate(
     guess = calibrating.CalibrationGuess(model, focal, field_of_view, tuple(fix or ()))
     settings = load_config(config or (), assignments or (), source.flags())
     recording = source.open(path, config, assignments)
-    with stage_progress(quiet=quiet or as_json) as on_stage:
-        found = calibrating.calibrate(
-            recording, guess, settings, start_s=source.start, duration_s=source.duration, on_stage=on_stage
-        )
+    try:
+        with stage_progress(quiet=quiet or as_json) as on_stage:
+            found = calibrating.calibrate(
+                recording, guess, settings, start_s=source.start, duration_s=source.duration, on_stage=on_stage
+            )
+    except KeyboardInterrupt:
+        typer.echo(f"interrupted: {out} was not written", err=True)
+        raise typer.Exit(130) from None
     write_file(out, calibrating.format_calibration(found))
     if as_json:
         typer.echo(json.dumps(calibrating.summary(found) | {"file": str(out)}, indent=2, allow_nan=False))

@@ -1,11 +1,15 @@
 """`calibrate` on a short recording: the file that it writes, and what it refuses."""
 
 import json
+import os
+import signal
+import time
 
 import cv2
 import pytest
 
 from cmaxslam_fbp.io.calibration import read_calibration
+from cmaxslam_fbp.pipeline import calibrating
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +60,46 @@ def test_run_adjusts_a_lens_and_says_what_was_gained(run, short, tmp_path):
     camera = read_calibration(tmp_path / "adjusted" / "camera.yaml", (240, 180))
     assert camera.fx != 205.1
     assert (camera.cx, camera.cy) == pytest.approx((132.2, 110.7), abs=3)
+
+
+def test_run_finds_the_lens_first(run, short, tmp_path, monkeypatch):
+    """The calibration of the recording is not looked at: one of the lenses of the scan leads to it."""
+    monkeypatch.setattr(calibrating, "FIELDS_DEG", (56.0,))
+    told = run("run", short, "--calibrate", "--out", "found").stdout
+    assert "field of view" in told
+    camera = read_calibration(tmp_path / "found" / "camera.yaml", (240, 180))
+    assert camera.fx != 199.092366542
+    assert camera.fx == pytest.approx(199.1, rel=0.05)
+    assert (camera.cx, camera.cy) == pytest.approx((132.2, 110.7), abs=5)
+    metrics = json.loads((tmp_path / "found" / "metrics.json").read_text())
+    assert metrics["absolute_best_fit_rms_deg"] < 0.5
+
+
+def test_an_interrupted_scan_ends_with_the_lenses_that_are_being_tried(run, short, tmp_path, monkeypatch):
+    tried = []
+
+    def interrupted(events, passages, size, field_deg):
+        tried.append(field_deg)
+        if len(tried) == 1:
+            time.sleep(0.3)  # until all are on their way
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1.0)
+
+    monkeypatch.setattr(calibrating, "try_field_of_view", interrupted)
+    told = run("calibrate", short, "--out", "camera.yaml", code=130).stderr
+    assert told.endswith("interrupted: camera.yaml was not written\n")
+    assert 0 < len(tried) < len(calibrating.FIELDS_DEG) - 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_interrupted_adjustment_leaves_no_file(run, short, tmp_path, monkeypatch):
+    def interrupted(*arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+
+    monkeypatch.setattr(calibrating, "_follow", interrupted)
+    monkeypatch.setattr(calibrating, "FIELDS_DEG", (56.0,))
+    (tmp_path / "camera.yaml").write_text("an earlier one")
+    run("calibrate", short, "--out", "camera.yaml", "--overwrite", code=130)
+    assert (tmp_path / "camera.yaml").read_text() == "an earlier one"
+    assert len(list(tmp_path.iterdir())) == 1
