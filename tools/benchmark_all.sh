@@ -29,7 +29,7 @@ options() {
     reading) set -- ${quick:+--events 300000} ;;
     simulation) set -- ${quick:+--duration 1 --repeats 1} ;;
     slam) set -- --folder "$data/$1" ${quick:+--duration 2} ;;
-    calibration | intensity | robustness) set -- --folder "$data/$1" ${quick:+--quick} ;;
+    calibration | intensity | robustness | scaling) set -- --folder "$data/$1" ${quick:+--quick} ;;
     *) set -- ${quick:+--quick} ;;
   esac
   for word in "$@"; do printf '%s\n' "$word"; done
