@@ -101,13 +101,14 @@ def _to_ns(t: npt.NDArray[Any], unit_ns: int, source: str, first: int) -> IntArr
         )
     if not is_float:
         return t.astype(np.int64) * unit_ns
-    furthest = np.abs(t).max()  # of the type of the times
-    if t.dtype.itemsize < 8 and float(furthest) * unit_ns > 1e10:
+    apart_ns = float(np.spacing(np.abs(t).max())) * unit_ns  # what the type of the times can tell apart
+    if t.dtype.itemsize < 8 and apart_ns > 1000:
         raise RecordingError(f"{source} has times in {t.dtype}, which cannot hold microseconds: use float64")
     # Whole and fractional parts apart: the product of the whole time would be rounded to 256 ns at Unix times.
     # There the seconds themselves are rounded to 238 ns: the microseconds that were meant come back by rounding.
+    t = t.astype(np.float64, copy=False)
     whole = np.floor(t)
-    step_ns = 1000 if np.spacing(furthest) * unit_ns > 100 else 1
+    step_ns = 1000 if apart_ns > 100 else 1
     return whole.astype(np.int64) * unit_ns + np.rint((t - whole) * (unit_ns / step_ns)).astype(np.int64) * step_ns
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import CalibrationError
+from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.io.bad_input import one_line_errors
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.plain_yaml import load_yaml

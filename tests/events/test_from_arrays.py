@@ -47,3 +47,12 @@ def test_microseconds_taken_for_nanoseconds_are_found_out():
     with pytest.warns(UserWarning, match="the times have no unit: they were taken as us, 2e\\+06 events a second"):
         events = Events.from_arrays(np.arange(5000) // 2, ones, ones, ones)
     assert int(events.t_ns[-1]) == 2_499_000
+
+
+def test_single_precision_is_enough_for_some_seconds():
+    """Their times come back to half of what float32 tells apart, in whole microseconds where that is more than 0.1."""
+    t_us = np.array([1, 999_999, 15_999_999])
+    columns = [[1, 2, 3]] * 2 + [[0, 1, 0]]
+    assert Events.from_arrays((t_us / 1e6).astype(np.float32), *columns).t_ns.tolist() == (t_us * 1000).tolist()
+    with pytest.raises(RecordingError, match="float32, which cannot hold microseconds"):
+        Events.from_arrays((t_us / 1e6 + 1).astype(np.float32), *columns)

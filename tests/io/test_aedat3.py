@@ -81,3 +81,12 @@ def test_what_is_wrong_is_one_line_with_its_place(write):
         read(write(good, source="Other"))
     with pytest.raises(RecordingError, match="has no events"):
         read(write(b""))
+
+
+def test_the_bytes_of_inivation_s_description_are_read(write):
+    """Written out by hand: x 7, y 5, brighter, 1000 us; one that is not valid; x 345, y 259, darker, 1002 us."""
+    head = "0100 0100 08000000 04000000 00000000 03000000 03000000 02000000"
+    items = "17000E00 E8030000  00000200 E9030000  0D04B202 EA030000"
+    events = read(write(bytes.fromhex(head + items), source="DAVIS346bluePCBv3"))
+    assert (events.t_ns // 1000).tolist() == [1000, 1002]
+    assert [column.tolist() for column in (events.x, events.y, events.p)] == [[7, 345], [5, 259], [1, 0]]

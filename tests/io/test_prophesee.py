@@ -201,3 +201,21 @@ def test_our_words_are_read_as_evt3_and_faery_read_them(write, rows, assert_same
     np.testing.assert_array_equal(ours.t_ns // 1000, theirs["t"].astype(np.int64))
     for name, column in (("x", "x"), ("y", "y"), ("p", "on")):
         np.testing.assert_array_equal(getattr(ours, name), theirs[column], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("evt21", "00000000 02000080 01000080 64004211 02000000 CF02E70F"),
+        ("evt21 legacy", "02000080 00000000 64004211 01000080 CF02E70F 02000000"),
+    ],
+)
+def test_words_of_evt21_are_those_of_prophesee_s_description(write, kind, words):
+    """Bytes by hand: time high 2; ON, time low 5, columns 64 + 0 and 31, row 100; OFF, 63, column 1248 + 1, row 719."""
+    events = read(write(HEADERS[kind], bytes.fromhex(words)))
+    assert (events.t_ns // 1000).tolist() == [133, 133, 191]
+    assert [column.tolist() for column in (events.x, events.y, events.p)] == [
+        [64, 95, 1249],
+        [100, 100, 719],
+        [1, 1, 0],
+    ]

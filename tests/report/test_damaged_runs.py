@@ -209,6 +209,39 @@ def test_the_page_and_the_command_say_what_was_left_out(run, files_of_a_run, tmp
     assert "left out" in run("compare", folder).stderr
 
 
+def test_an_error_without_the_floor_of_its_metric_is_left_out_of_the_page(files_of_a_run, tmp_path):
+    metrics = json.loads(files_of_a_run["metrics.json"])
+    for published, rows in (
+        ({"abs_deg": 2.5, "abs_floor_deg": 2.25, "rel_deg_s": 3.5, "rel_floor_deg_s": 3.25}, 2),
+        ({"abs_deg": 2.5, "rel_deg_s": 3.5, "rel_floor_deg_s": 3.25}, 1),
+        ({"abs_deg": None, "abs_floor_deg": 1.0, "rel_deg_s": 3.5}, 0),
+    ):
+        changed = json.dumps({**metrics, "cmax_slam": published}).encode()
+        write(tmp_path / "run", {**files_of_a_run, "metrics.json": changed})
+        files = RunFiles.read(tmp_path / "run")
+        assert report_page(files).count("as CMax-SLAM prints it") == rows
+        assert files.faults == []
+
+
+@pytest.mark.parametrize("name", ["parallax_deg", "scene_distance_m"])
+def test_figures_of_a_hand_held_run_are_numbers_or_said_to_be_none(files_of_a_run, tmp_path, name):
+    figures = json.loads(files_of_a_run["run.json"])
+    for odd in ("text", [1], {"a": 1}):
+        write(tmp_path / "run", {**files_of_a_run, "run.json": json.dumps({**figures, name: odd}).encode()})
+        (line,) = complaint_of(tmp_path / "run")
+        assert f"{tmp_path / 'run' / 'run.json'} is damaged" in line
+        assert name in line
+    write(tmp_path / "run", {**files_of_a_run, "run.json": json.dumps({**figures, name: 0.5}).encode()})
+    assert complaint_of(tmp_path / "run") == []
+
+
+def test_a_map_with_values_beyond_all_others_is_drawn():
+    panorama = np.full((64, 128), 1e-6, np.float32)
+    panorama[3, 4], panorama[5, 6] = 3e38, 0
+    picture = draw_map(panorama)
+    assert (picture[3, 4], picture[5, 6], picture[0, 0]) == (0, 255, 0)
+
+
 def test_runs_of_any_name_are_compared(run_alone, files_of_a_run, tmp_path):
     names = ("$x", "a_{b}$ \\frac$", "[red]", "run <1>", "\u8d70\u884c", "b\udcff")
     for name in names:

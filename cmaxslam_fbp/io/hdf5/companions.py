@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import TrajectoryError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.io.bad_input import one_line_errors
 from cmaxslam_fbp.io.calibration import read_calibration, read_sensor_size
 from cmaxslam_fbp.io.hdf5.file import open_hdf5

@@ -27,6 +27,8 @@ from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.from_arrays import UNIT_NS, events_from_arrays, require_columns, unit_of_times
 from cmaxslam_fbp.io.column_names import column_names, whole_numbers
 from cmaxslam_fbp.io.hdf5.file import Hdf5Dataset, Hdf5Group, is_group, members, require_plausible
+from cmaxslam_fbp.io.hdf5.reference import read_array
+from cmaxslam_fbp.io.hdf5.texts import read_text
 
 _DEEPEST = 4
 _MOST_OBJECTS = 1000  # a file of a data set has a few dozen
@@ -90,7 +92,7 @@ class EventsReader:
 
     def __init__(self, file: Hdf5Group, place: EventsPlace, path: Path) -> None:
         self._source = f"{path}{place.name if len(place.name) > 1 else ''}"
-        thing = file[place.name]
+        self._path, thing = path, file[place.name]
         self._columns: dict[str, Hdf5Dataset] = {c: thing[name] for c, name in place.columns.items()}
         self._table: Hdf5Dataset | None = None if self._columns else thing
         self._rest_ns: Hdf5Dataset | None = None
@@ -114,14 +116,14 @@ class EventsReader:
         if times.dtype.kind != "f" and any(name in place for name in _INDICES for place in (thing, thing.parent, file)):
             return "us", ""
         if "time_unit" in thing and thing["time_unit"].dtype.kind in "OS":
-            return _text(thing["time_unit"][()]), ""
+            return read_text(thing["time_unit"], self._path), ""
         return unit_of_times(whole_numbers(self._read(times, 0, min(self.count, 1 << 22))), self._source)
 
     def _time_offset(self, file: Hdf5Group, thing: Any) -> int:
         """Return the microseconds that are to be added to the times."""
         for place in (thing, thing.parent, file) if self._columns else ():
             if "t_offset" in place:
-                (offset,) = np.asarray(place["t_offset"][()]).reshape(-1)
+                (offset,) = read_array(place, "t_offset", self._path).reshape(-1)
                 return int(offset)
         return 0
 
@@ -177,10 +179,6 @@ def _slab_length(chunks: list[int]) -> int:
     if longest > _MOST_PER_SLAB:
         return _MOST_PER_SLAB
     return longest * -(-_EVENTS_PER_SLAB // longest)
-
-
-def _text(value: object) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def choose_place(places: list[EventsPlace], wanted: str | None, path: Path) -> EventsPlace:

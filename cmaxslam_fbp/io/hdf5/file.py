@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +35,21 @@ def is_hdf5(path: Path) -> bool:
 
 
 @contextmanager
-def open_hdf5(path: Path, mode: str = "r") -> Iterator[Any]:
+def open_hdf5(file: Path | FileIO, mode: str = "r") -> Iterator[Any]:
     """Open a file to read or write, with all filters of hdf5plugin."""
     h5py, _ = _libraries()
-    with h5py.File(path, mode, rdcc_nbytes=_CACHE_BYTES) as file:
-        yield file
+    with h5py.File(file, mode, rdcc_nbytes=_CACHE_BYTES) as opened:
+        yield opened
 
 
 def is_group(thing: object) -> bool:
     """Tell a group from a data set."""
     return isinstance(thing, _libraries()[0].Group)
+
+
+def is_variable_text(kind: Any) -> bool:
+    """Tell the type of a text of variable length."""
+    return isinstance(kind, _libraries()[0].h5t.TypeStringID) and bool(kind.is_variable_str())
 
 
 def members(group: Hdf5Group) -> Iterator[tuple[str, Any]]:
@@ -60,6 +66,8 @@ def require_plausible(path: Path, *datasets: Hdf5Dataset) -> None:
     Together, since one column of events may well be the same number all the way.
     """
     for dataset in datasets:
+        if dataset.dtype.hasobject:  # libhdf5 does not come back from damaged ones
+            raise RecordingError(f"{path}{dataset.name} is of variable length: it must be of numbers")
         _require_filters(dataset, path)
     stored = sum(dataset.id.get_storage_size() for dataset in datasets)
     claimed = sum(math.prod(dataset.shape) * dataset.dtype.itemsize for dataset in datasets)

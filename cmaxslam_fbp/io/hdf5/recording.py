@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import ClassVar
 
 from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.events import SensorSize
@@ -16,8 +14,9 @@ from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.hdf5.companions import Companions, find_companions
 from cmaxslam_fbp.io.hdf5.event_columns import EventsReader, choose_place, find_events
 from cmaxslam_fbp.io.hdf5.file import is_group, is_hdf5, members, open_hdf5
-from cmaxslam_fbp.io.hdf5.reference import read_camera, read_groundtruth, read_imu, read_resolution
+from cmaxslam_fbp.io.hdf5.reference import read_array, read_camera, read_groundtruth, read_imu, read_resolution
 from cmaxslam_fbp.io.hdf5.sink import write_hdf5
+from cmaxslam_fbp.io.hdf5.texts import read_attribute
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.writing import Sink
 from cmaxslam_fbp.trajectory import RotationTrajectory
@@ -86,14 +85,14 @@ class Hdf5Recording(Recording):
             thing = file[self._place.name]
             if (size := read_resolution(thing, self.path)) is not None:
                 return size
-            for attributes in (file.attrs, thing.attrs):
-                if (size := _size_of(attributes.get("geometry"))) is not None:  # Prophesee's
+            for holder in (file, thing):
+                if (size := _size_of(read_attribute(holder, "geometry", self.path))) is not None:  # Prophesee's
                     return size
             image = thing.parent.get("image_raw") if not is_group(thing) else None
             if image is not None and len(image.shape) == 3:
                 return SensorSize(int(image.shape[2]), int(image.shape[1]))
             if {"width", "height"} <= set(thing):
-                return SensorSize(*(int(np.asarray(thing[name][()]).reshape(-1)[0]) for name in ("width", "height")))
+                return SensorSize(*(int(read_array(thing, n, self.path).reshape(-1)[0]) for n in ("width", "height")))
         if self._place.name.startswith("/davis/"):
             return MVSEC_SENSOR
         return None if self._companions is None else self._companions.sensor_size()
@@ -128,8 +127,7 @@ def _slab_before(reader: EventsReader, time_ns: int) -> int:
     return low * reader.slab
 
 
-def _size_of(geometry: Any) -> SensorSize | None:
+def _size_of(geometry: str | None) -> SensorSize | None:
     """Return the size of Prophesee's attribute `geometry`, e.g. 1280x720."""
-    text = geometry.decode() if isinstance(geometry, bytes) else str(geometry)
-    match = re.fullmatch(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})", text)
+    match = re.fullmatch(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})", geometry or "")
     return None if match is None else SensorSize(int(match[1]), int(match[2]))

@@ -14,12 +14,14 @@ from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.bad_input import one_line_errors
 from cmaxslam_fbp.io.hdf5.file import Hdf5Group, is_group, require_plausible
+from cmaxslam_fbp.io.hdf5.texts import read_text
 from cmaxslam_fbp.io.lens_names import kalibr_camera
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 CALIBRATION = "calib"
-_KALIBR_KEYS = ("camera_model", "intrinsics", "distortion_model", "distortion_coeffs", "resolution")
+_KALIBR_NAMES = "camera_model", "distortion_model"
+_KALIBR_NUMBERS = "intrinsics", "distortion_coeffs", "resolution"
 GROUND_TRUTH = ("groundtruth/t_ns", "groundtruth/xyzw", "groundtruth/positions_m")
 IMU = ("imu/t_ns", "imu/angular_velocity_rad_s", "imu/linear_acceleration_m_s2")
 _M3ED_IMU = ("ovc/imu/ts", "ovc/imu/omega", "ovc/imu/accel")
@@ -52,13 +54,9 @@ def read_camera(thing: Any, path: Path) -> Camera | None:
     if group is None or "intrinsics" not in group:
         return None
     with one_line_errors(f"{path}{group.name}", "it is not a complete calibration"):
-        values = {key: _plain(read_array(group, key, path)) for key in _KALIBR_KEYS if key in group}
+        values: dict[str, Any] = {key: read_text(group[key], path) for key in _KALIBR_NAMES if key in group}
+        values |= {key: read_array(group, key, path).tolist() for key in _KALIBR_NUMBERS if key in group}
         return kalibr_camera(values, None, f"{path}{group.name}")
-
-
-def _plain(array: npt.NDArray[Any]) -> Any:
-    value = array.tolist()
-    return value.decode() if isinstance(value, bytes) else value
 
 
 def read_groundtruth(file: Hdf5Group, path: Path) -> RotationTrajectory | None:
