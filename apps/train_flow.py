@@ -22,8 +22,9 @@ def main() -> None:
     parser.add_argument("--dsec", type=Path, metavar="DIR", help="folder with DSEC's events and flow")
     parser.add_argument("--quick", action="store_true", help="few simulated recordings")
     parser.add_argument("--steps", type=int, default=2000)
-    parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--crop", type=int, default=64, metavar="PX")
+    parser.add_argument("--batch", type=int, default=4)
+    parser.add_argument("--crop", type=int, default=128, metavar="PX")
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--channels", type=int, default=16, help="of the first level of the U-Net")
     parser.add_argument("--degree", type=int, default=1, help="of trajectories; 2 for a flow that changes")
     parser.add_argument("--kernel", default="rect", help="of the binning: rect, linear, gauss")
@@ -38,7 +39,7 @@ def main() -> None:
         LossSettings(options.kernel, reconstruction),
         **{
             name: getattr(options, name)
-            for name in ("seed", "steps", "batch", "crop", "channels", "degree", "patience")
+            for name in ("seed", "steps", "batch", "crop", "learning_rate", "channels", "degree", "patience")
         },
     )
     folder = options.network.parent / f"{options.network.stem}_samples"

@@ -49,17 +49,10 @@ def flow_loss(batch: FlowBatch, coefficients: Tensor, references: Sequence[float
 
 
 def event_images(batch: FlowBatch, coefficients: Tensor, reference: float, binning: Binning, sigma_px: float) -> Tensor:
-    """Return the images (B, 2, h, w) of the events at a reference time, by polarity, each with `1 - |t - t_ref|`.
-
-    They are divided by the sample's mean weight per pixel, which no flow changes: else a sample of few events would
-    have the largest `1 / |grad h|`, and count most.
-    """
+    """Return the images (B, 2, h, w) of the events at a reference time, by polarity, each with `1 - |t - t_ref|`."""
     points = warp_events(batch, coefficients, reference)
-    weights = 1 - (batch.t - reference).abs()
-    images: Tensor = binning(points, weights, offsets=batch.offsets)
-    totals = weights.new_zeros(len(batch)).index_add(0, batch.pixels // batch.shape.numel(), weights)
-    means = totals.clamp(min=1.0) / (2 * batch.shape.numel())
-    return blur(images.reshape(-1, 2, *batch.shape) / means[:, None, None, None], sigma_px)
+    images: Tensor = binning(points, 1 - (batch.t - reference).abs(), offsets=batch.offsets)
+    return blur(images.reshape(-1, 2, *batch.shape), sigma_px)
 
 
 def blur(images: Tensor, sigma_px: float) -> Tensor:
@@ -73,23 +66,29 @@ def blur(images: Tensor, sigma_px: float) -> Tensor:
     return torch.nn.functional.conv2d(along_rows, taps[None, None, None, :]).reshape(images.shape)
 
 
+def sobel(images: Tensor) -> tuple[Tensor, Tensor]:
+    """Return Sobel's differences to the right and down of images (..., h, w), without their border."""
+    right, down = images[..., 2:] - images[..., :-2], images[..., 2:, :] - images[..., :-2, :]
+    return (
+        right[..., :-2, :] + 2 * right[..., 1:-1, :] + right[..., 2:, :],
+        down[..., :-2] + 2 * down[..., 1:-1] + down[..., 2:],
+    )
+
+
 def inverse_gradient_magnitude(images: Tensor) -> Tensor:
-    """Return the mean over samples of `1 / mean |grad h|`, of images (B, 2, h, w), gradients by central differences."""
-    along_y = (images[..., 2:, 1:-1] - images[..., :-2, 1:-1]) / 2
-    along_x = (images[..., 1:-1, 2:] - images[..., 1:-1, :-2]) / 2
-    magnitude = (along_x.square() + along_y.square() + 1e-12).sqrt()  # the root has no derivative at zero
-    return (1 / (magnitude.mean(dim=(1, 2, 3)) + 1e-6)).mean()
+    """Return `1 / mean(|h_x| + |h_y|)` of images (B, 2, h, w), over all samples, polarities and pixels."""
+    along_x, along_y = sobel(images)
+    return 1 / (along_x.abs().mean() + along_y.abs().mean() + 1e-6)
 
 
 def inverse_variance(images: Tensor) -> Tensor:
-    """Return the mean over samples of `1 / Var h`, of images (B, 2, h, w), the variances averaged over polarities."""
-    return (1 / (images.var(dim=(2, 3)).mean(dim=1) + 1e-6)).mean()
+    """Return `1 / mean Var h` of images (B, 2, h, w), the variances averaged over samples and polarities."""
+    return 1 / (images.var(dim=(2, 3)).mean() + 1e-6)
 
 
 FOCUS: dict[str, Callable[[Tensor], Tensor]] = {"gradient": inverse_gradient_magnitude, "variance": inverse_variance}
 
 
 def charbonnier_smoothness(coefficients: Tensor, epsilon: float = 1e-3) -> Tensor:
-    """Return the mean of `sqrt(d^2 + epsilon^2)` over the differences d of neighbours, in px, to the right and down."""
-    along_y, along_x = coefficients.diff(dim=-2), coefficients.diff(dim=-1)
-    return sum(((d.square() + epsilon**2).sqrt().mean() for d in (along_x, along_y)), torch.zeros(()).to(coefficients))
+    """Return the mean of `sqrt(d^2 + epsilon^2)` over Sobel's differences d of the coefficients (B, 2 degree, h, w)."""
+    return torch.stack([(d.square() + epsilon**2).sqrt().mean() for d in sobel(coefficients)]).mean()

@@ -54,11 +54,11 @@ class TrainingSettings:
 
     loss: LossSettings = field(default_factory=LossSettings)
     seed: int = 0
-    steps: int = 800
-    batch: int = 8
-    crop: int = 64
-    most_events: int = 10_000
-    learning_rate: float = 2e-3
+    steps: int = 500
+    batch: int = 4
+    crop: int = 128
+    most_events: int = 20_000
+    learning_rate: float = 1e-3
     references: int = 1
     degree: int = 1
     channels: int = 16
