@@ -60,7 +60,7 @@ def reproduce(
     settings = StudySettings(out, ecd=ecd, data=data, quick=quick, pool=pool, packets=packets, dsec=dsec)
     try:
         with row_progress(study, quiet=quiet) as on_row:
-            written = run_study(study, settings, on_row)
+            written = run_study(study, settings, on_row, lambda words: typer.echo(words, err=True))
     except KeyboardInterrupt:
         typer.echo(f"interrupted: finished rows are kept in {out}; the same command goes on from there", err=True)
         raise typer.Exit(130) from None

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cmaxslam_fbp.experiments.paper_figures import ECROT
-from cmaxslam_fbp.experiments.sequences import digest_row
+from cmaxslam_fbp.experiments.sequences import StudySequence, as_sequence, digest_row
 from cmaxslam_fbp.experiments.simulated_sequences import panorama_row
 from cmaxslam_fbp.experiments.workbench import Workbench
-from cmaxslam_fbp.rows.row import Values
 
 ALIGN_AT_S = 0.1  # on synthetic recordings
 # CMax-SLAM's own; it tells none for playroom.
@@ -23,44 +22,14 @@ _PLAYROOM_SIZE, _PLAYROOM_LENS = (128, 128), "91.4014729896821 91.4014729896821 
 _DURATION_S, _QUICK_S = 5.0, 1.5
 
 
-@dataclass(frozen=True)
-class EcrotSequence:
-    """A recording of the study.
-
-    Attributes
-    ----------
-    name, scene : str
-        Of the recording, and of ECRot's scene that it shows; empty for another scene.
-    path, identity, provenance : str
-        As those of a `StudySequence`.
-    is_original : bool
-        Whether it is ECRot's own recording.
-    options : dict
-        What the recording does not tell, for `open_recording`.
-    """
-
-    name: str
-    scene: str
-    path: str
-    identity: str
-    provenance: str
-    is_original: bool
-    options: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def places(self) -> dict[str, Any]:
-        """Where a row finds it, and how it is opened."""
-        return {"recording": self.path, "options": self.options}
-
-
-def find_sequences(bench: Workbench) -> list[EcrotSequence]:
+def find_sequences(bench: Workbench) -> list[StudySequence]:
     """Return ECRot's sequences that are among the real data, or simulated ones where there is none."""
     folder = bench.settings.real_data
     bags = {} if folder is None else {scene: bag for scene in SCENES if (bag := find_bag(scene, folder))}
     if bags:
         found = bench.run([digest_row(scene, bag, "ECRot") for scene, bag in bags.items()])
         return [
-            _sequence(scene, scene, values, _options(bench, scene), is_original=True)
+            replace(as_sequence(scene, values), options=_options(bench, scene))
             for scene, values in zip(bags, found, strict=True)
         ]
     return _simulated(bench)
@@ -82,18 +51,10 @@ def _options(bench: Workbench, scene: str) -> dict[str, Any]:
     return {"calibration": str(lens.resolve()), "sensor_size": list(_PLAYROOM_SIZE)}
 
 
-def _simulated(bench: Workbench) -> list[EcrotSequence]:
+def _simulated(bench: Workbench) -> list[StudySequence]:
     settings = bench.settings
     panorama = None if settings.quick else settings.real_file(PANORAMA)
-    scene = "" if panorama is None else "bicycle"
     seeds, duration_s = (SEEDS[:1], _QUICK_S) if settings.quick else (SEEDS, _DURATION_S)
-    names = [f"{scene or 'boxes'}_{seed}" for seed in seeds]
+    names = [f"{'boxes' if panorama is None else 'bicycle'}_{seed}" for seed in seeds]
     rows = [panorama_row(name, panorama, duration_s, seed) for name, seed in zip(names, seeds, strict=True)]
-    return [
-        _sequence(name, scene, values, {}, is_original=False)
-        for name, values in zip(names, bench.run(rows), strict=True)
-    ]
-
-
-def _sequence(name: str, scene: str, values: Values, options: dict[str, Any], *, is_original: bool) -> EcrotSequence:
-    return EcrotSequence(name, scene, values["path"], values["identity"], values["provenance"], is_original, options)
+    return [as_sequence(name, values) for name, values in zip(names, bench.run(rows), strict=True)]

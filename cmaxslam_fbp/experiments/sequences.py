@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from cmaxslam_fbp.rows.row import Row, Values
 
 ROTATIONS = tuple(f"{scene}_rotation" for scene in SCENES)
 TRANSLATIONS = tuple(f"{scene}_translation" for scene in SCENES)
+HAND_HELD = tuple(f"{scene}_handheld" for scene in SCENES)  # simulated only: the rotations with what a hand adds
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,15 @@ class StudySequence:
         Digest of its content, or of all that it was simulated from.
     provenance : str
         One line on what it is.
+    options : dict
+        What the recording does not tell, for `open_recording`.
     """
 
     name: str
     path: str
     identity: str
     provenance: str
+    options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def scene(self) -> str:
@@ -47,7 +51,7 @@ class StudySequence:
 
     @property
     def kind(self) -> str:
-        """What it is in a word: "ECD", "real" or "simulated"."""
+        """What it is in a word: "ECD", "ECRot", "real" or "simulated"."""
         return self.provenance.split()[0].rstrip(":")
 
     @property
@@ -56,14 +60,14 @@ class StudySequence:
         return {"sequence": self.name, "identity": self.identity}
 
     @property
-    def places(self) -> dict[str, str]:
-        """Where a row finds it."""
-        return {"recording": self.path}
+    def places(self) -> dict[str, Any]:
+        """Where a row finds it, and how it is opened."""
+        return {"recording": self.path, "options": self.options}
 
 
 def open_sequence(settings: Mapping[str, Any], out: Path) -> Recording:
     """Open the recording among the places of a row."""
-    return open_recording(out / settings["recording"])
+    return open_recording(out / settings["recording"], **settings.get("options", {}))
 
 
 def sequence_rows(names: Iterable[str], settings: StudySettings) -> list[Row]:

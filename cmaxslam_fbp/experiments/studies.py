@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from cmaxslam_fbp.errors import OutputError
+from cmaxslam_fbp.errors import MissingExtraError, OutputError
 from cmaxslam_fbp.experiments.settings import StudyError, StudySettings
 from cmaxslam_fbp.experiments.workbench import Workbench
 from cmaxslam_fbp.rows.pools import open_pool
@@ -19,10 +19,16 @@ ALL = "all"
 SUMMARY = "README.md"
 
 
-def reproduce(name: str, settings: StudySettings, on_row: OnRow | None = None) -> list[Path]:
+def reproduce(
+    name: str,
+    settings: StudySettings,
+    on_row: OnRow | None = None,
+    on_left_out: Callable[[str], None] = lambda words: None,
+) -> list[Path]:
     """Run a study, or all of them; return the files that were written, the summary last.
 
-    Rows that an earlier run into the same folder finished are not computed again.
+    Rows that an earlier run into the same folder finished are not computed again. Of all studies, one that needs a
+    library that is not installed is left out, and `on_left_out` gets a line about it.
     """
     if name not in (*NAMES, ALL):
         raise StudyError(f"there is no study '{name}'; choose one of {', '.join(NAMES)}, {ALL}")
@@ -32,7 +38,14 @@ def reproduce(name: str, settings: StudySettings, on_row: OnRow | None = None) -
         raise OutputError(f"the folder {settings.out} cannot be written: {error.strerror or error}") from error
     with open_pool(settings.pool) as pool:
         bench = Workbench(settings, on_row, pool)
-        written = [path for one in (NAMES if name == ALL else (name,)) for path in _study(one)(bench)]
+        written: list[Path] = []
+        for one in NAMES if name == ALL else (name,):
+            try:
+                written += _study(one)(bench)
+            except MissingExtraError as error:
+                if name != ALL:
+                    raise
+                on_left_out(f"{one} is left out: {error}")
     return [*written, bench.write(SUMMARY, _summary(settings))]
 
 

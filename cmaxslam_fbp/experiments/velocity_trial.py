@@ -13,7 +13,7 @@ import numpy as np
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.choices import MODELS, SOLVERS
 from cmaxslam_fbp.config import FrontendConfig
-from cmaxslam_fbp.contrast.solution import Solution, Status
+from cmaxslam_fbp.contrast.solvers.solver import Solution, Status
 from cmaxslam_fbp.events.packets import Packet
 from cmaxslam_fbp.experiments.methods import OUR_METHOD, frontend_config
 from cmaxslam_fbp.experiments.packet_sets import PacketSet, blocks_of, read_packets

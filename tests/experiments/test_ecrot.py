@@ -4,9 +4,11 @@ import shutil
 
 import cv2
 import numpy as np
+import pytest
 
-from cmaxslam_fbp.experiments.ecrot import METHODS, ecrot_config
+from cmaxslam_fbp.experiments.ecrot import baseline
 from cmaxslam_fbp.experiments.ecrot_sequences import PANORAMA, find_bag, find_sequences
+from cmaxslam_fbp.experiments.sequences import open_sequence
 from cmaxslam_fbp.experiments.settings import StudySettings
 from cmaxslam_fbp.experiments.simulated_sequences import panorama_row
 from cmaxslam_fbp.experiments.studies import reproduce
@@ -25,11 +27,9 @@ def test_a_bag_is_found_by_its_name_or_in_its_folder(tmp_path):
 
 
 def test_the_baseline_has_the_packets_of_each_scene():
-    baseline, ours = METHODS
-    assert ecrot_config(baseline, "street").frontend.events_per_packet == 250_000
-    assert ecrot_config(baseline, "").frontend.events_per_packet == 30_000
-    assert ecrot_config(baseline, "bay").backend.spline == "linear"
-    assert ecrot_config(ours, "bay") == ecrot_config(ours, "")
+    assert baseline("street").frontend.events_per_packet == 250_000
+    assert baseline("boxes").frontend.events_per_packet == 30_000
+    assert baseline("bay").backend.spline == "linear"
 
 
 def test_bags_are_run_and_judged_from_a_tenth_of_a_second(tmp_path, simulated_bag):
@@ -41,7 +41,7 @@ def test_bags_are_run_and_judged_from_a_tenth_of_a_second(tmp_path, simulated_ba
     text = (out / "ecrot" / "ecrot.md").read_text()
     assert "- bicycle: ECRot bicycle (bicycle.bag, SHA-256 " in text
     assert "simulated" not in text
-    assert "0.327 / 0.414" in text
+    assert "| CMax-SLAM, published | 0.763 / 0.593 | 0.327 / 0.414 |" in text
     assert "are not ECRot's" not in text
     head, *rows = (out / "ecrot" / "ecrot.csv").read_text().splitlines()
     place = head.split(",").index("align_at_s")
@@ -53,7 +53,8 @@ def test_playroom_has_the_lens_that_its_bag_lacks(tmp_path, simulated_bag):
     (data / "playroom").mkdir(parents=True)
     shutil.copy(simulated_bag, data / "playroom" / "events.bag")
     (sequence,) = find_sequences(Workbench(StudySettings(tmp_path / "out", data=data)))
-    assert sequence.is_original
+    assert sequence.kind == "ECRot"
+    assert open_sequence(sequence.places, tmp_path).require_camera().fx == pytest.approx(91.4014729896821)
     lens = np.loadtxt(sequence.options["calibration"])
     np.testing.assert_allclose(lens, [91.4014729896821, 91.4014729896821, 64, 64])
     assert sequence.options["sensor_size"] == [128, 128]
