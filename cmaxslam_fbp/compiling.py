@@ -23,7 +23,11 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+import numba
+from llvmlite.binding import get_host_cpu_name
 from numba import njit
+from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 from numba.extending import register_jitable
 
 # Sums may be taken in any order, and so in vector registers; the order is fixed when the code is compiled.
@@ -31,6 +35,19 @@ REASSOCIATED = frozenset({"contract", "reassoc", "nsz", "arcp"})
 CONTRACTED = frozenset({"contract"})
 
 _KERNEL_FILES = ("*_kernels.py", "*_numba.py", "motion_models.py")
+
+
+class _QuickCache(FunctionCache):
+    """Reads code back without first preparing Numba to compile: that takes longer than to read all kernels of a run.
+
+    Where code has to be compiled, Numba prepares itself then.
+    """
+
+    def load_overload(self, sig, target_context):
+        """Return the compiled code of a signature, or None."""
+        rtsys.initialize(target_context)  # the memory that compiled code may ask for
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
 
 @cache
@@ -48,6 +65,13 @@ def cache_folder() -> Path | None:
     return Path(njit(cache=True)(_digest_of).stats.cache_path) if can_cache() else None
 
 
+def mark_of(settings: str) -> Path | None:
+    """Return the file that tells, once it is there, that all code for some settings is compiled and kept on disk."""
+    folder = cache_folder()
+    name = _digest_of(_package_digest(), numba.__version__, get_host_cpu_name(), settings)
+    return None if folder is None else folder / f"compiled-{name}"
+
+
 def compiled(
     function: Callable | None = None,
     *,
@@ -63,8 +87,10 @@ def compiled(
         return lambda given: compiled(given, fastmath=fastmath, inlined=inlined, cached=cached)
     function.__qualname__ += f"-{_digest_of(_package_digest(), _own_file(function))}"
     inline = "always" if inlined else "never"
-    cache_it = cached and can_cache()
-    return njit(nogil=True, cache=cache_it, error_model="numpy", fastmath=set(fastmath), inline=inline)(function)
+    loop = njit(nogil=True, error_model="numpy", fastmath=set(fastmath), inline=inline)(function)
+    if cached and can_cache():
+        loop._cache = _QuickCache(function)  # what `cache=True` does, with Numba's own
+    return loop
 
 
 @cache

@@ -18,8 +18,8 @@ from cmaxslam_fbp.choices import SCORES, SOLVERS
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.contrast.blur import GaussianBlur
 from cmaxslam_fbp.contrast.scores import Score
-from cmaxslam_fbp.contrast.solution import Solution
 from cmaxslam_fbp.contrast.solvers import Solver
+from cmaxslam_fbp.contrast.solvers.solver import Solution
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.fbp import Binning
 from cmaxslam_fbp.geometry.camera import Camera

@@ -8,11 +8,11 @@ import numpy as np
 from scipy.linalg import cholesky_banded
 from scipy.linalg.lapack import dtbtrs
 from scipy.sparse import csr_array
-from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.backend.scene_distances import SceneDistances
 from cmaxslam_fbp.geometry import so3
+from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.trajectory.position_spline import PositionSpline
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
@@ -210,7 +210,8 @@ def stretch(bounded: FloatArray) -> FloatArray:
 
 def usual_bends(rotations: RotationSpline, t_ns: IntArray, least_rad: float) -> FloatArray:
     """Return the RMS second difference (T - 2,) in radians of rotations at times (T,), around each of them."""
-    turned = Rotation.from_quat(rotations.quaternions_at(t_ns))
+    covered = np.clip(t_ns, rotations.start_ns, rotations.end_ns)  # longer knots of positions may end later
+    turned = Rotation.from_quat(rotations.quaternions_at(covered))
     steps = turned[1:].as_matrix() @ turned[:-1].as_matrix().transpose(0, 2, 1)
     bends = np.diff(Rotation.from_matrix(steps).as_rotvec(), axis=0)
     reach = max(round(_AROUND_NS * len(t_ns) / max(int(t_ns[-1] - t_ns[0]), 1)), 1)

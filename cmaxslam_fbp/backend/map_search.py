@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import correlate1d
-from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend import relocalisation_kernels as kernels
 from cmaxslam_fbp.backend.panorama import PanoramaMap
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
+from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 _BLOCKS_ACROSS = 24  # of the coarsest level across the field of view
@@ -160,8 +159,9 @@ class MapSearch:
                     angles.append((longitude, -latitude))
         if not angles:
             return np.empty((0, 3, 3))
-        axes = Rotation.from_euler("YX", angles).as_matrix()
-        turned = Rotation.from_euler("Z", rolls[:, None]).as_matrix()
+        yaw, pitch = np.array(angles).T[..., None]
+        axes = (Rotation.from_rotvec(yaw * [0.0, 1.0, 0.0]) * Rotation.from_rotvec(pitch * [1.0, 0.0, 0.0])).as_matrix()
+        turned = Rotation.from_rotvec(rolls[:, None] * [0.0, 0.0, 1.0]).as_matrix()
         return (axes[:, None] @ turned).reshape(-1, 3, 3)
 
     def _neighbours(self, places: list[Place], step: float) -> FloatArray:
@@ -176,11 +176,15 @@ class MapSearch:
 def _blurred(known: SingleArray) -> SingleArray:
     """Return blocks of the map as weighted means over their neighbours that are known."""
     is_known = known >= 0
-    sums, weights = (
-        correlate1d(correlate1d(values, _BLUR, axis=0, mode="nearest"), _BLUR, axis=1, mode="wrap")
-        for values in (np.where(is_known, known, 0.0), is_known.astype(np.float64))
-    )
+    sums, weights = (_blur(values) for values in (np.where(is_known, known, 0.0), is_known.astype(np.float64)))
     return np.where(is_known, sums / np.where(is_known, weights, 1), -1).astype(np.float32)
+
+
+def _blur(values: FloatArray) -> FloatArray:
+    """Return blocks as weighted sums over their neighbours; columns form a circle."""
+    rows = np.pad(values, ((1, 1), (0, 0)), mode="edge")
+    down = np.sum([weight * rows[n : n + len(values)] for n, weight in enumerate(_BLUR)], axis=0)
+    return np.asarray(np.sum([weight * np.roll(down, n - 1, axis=1) for n, weight in enumerate(_BLUR)], axis=0))
 
 
 def _best(rotations: FloatArray, scores: FloatArray, count: int, apart_rad: float) -> list[Place]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.backend.adjustment import Adjusted, Adjuster
 from cmaxslam_fbp.backend.map_search import MapSearch, Place
@@ -13,6 +12,7 @@ from cmaxslam_fbp.backend.state import BackendState
 from cmaxslam_fbp.backend.window import Window
 from cmaxslam_fbp.backend.window_objective import View
 from cmaxslam_fbp.config import BackendConfig
+from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 _WORTH_TRYING = 0.5  # part of the least match that a place must reach in the search

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.calibration.lens_objective import LensObjective, LensState
 from cmaxslam_fbp.calibration.lens_parameters import LensParameters, parameter_values
@@ -14,6 +13,7 @@ from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.trajectory import AngularVelocities
 from cmaxslam_fbp.trajectory.initialisation import fit_spline, integrate_angular_velocities
 from cmaxslam_fbp.trajectory.spline import RotationSpline

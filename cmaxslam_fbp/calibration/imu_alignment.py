@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import AngularVelocities
 from cmaxslam_fbp.trajectory.spline import RotationSpline

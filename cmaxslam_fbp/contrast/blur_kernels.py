@@ -88,7 +88,8 @@ def filter_columns(image, taps, columns, extended, out):
     """Filter along the rows; `extended` (width + 2 radius,) takes one extended row."""
     radius, width = taps.size - 1, image.shape[1]
     for i in range(image.shape[0]):
-        extended[radius : radius + width] = image[i]
+        for j in range(width):
+            extended[radius + j] = image[i, j]
         for m in range(radius):
             for place in (m, radius + width + m):
                 source = columns[place]
@@ -106,9 +107,11 @@ def filter_columns_transposed(image, taps, columns, extended, spread, out):
     extended[: 2 * radius] = 0
     extended[2 * radius + width :] = 0
     for i in range(image.shape[0]):
-        extended[2 * radius : 2 * radius + width] = image[i]
+        for j in range(width):
+            extended[2 * radius + j] = image[i, j]
         _filter_line(extended, taps, spread)
-        out[i] = spread[radius : radius + width]
+        for j in range(width):
+            out[i, j] = spread[radius + j]
         for m in range(radius):
             for place in (m, radius + width + m):
                 target = columns[place]

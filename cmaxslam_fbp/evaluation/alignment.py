@@ -6,9 +6,9 @@ An estimate knows its world only up to a rotation `A` on the left: `A R_est` is 
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.geometry.so3 import left_jacobian_inverse
 
 _MAX_ITERATIONS = 100

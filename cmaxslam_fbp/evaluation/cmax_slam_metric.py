@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.evaluation.rotation_errors import absolute_errors_deg, relative_errors_deg_s, rms
+from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import RotationTrajectory
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.errors import TrajectoryError
+from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
 

@@ -40,8 +40,6 @@ def best_time_offset(
     None where these are fewer than two, or where the motion does not tell offsets apart (none at all, or a
     constant rate about one axis, whose delay is a rotation of the world).
     """
-    from scipy.optimize import minimize_scalar
-
     reach_ns = round(max_offset_s * NS_PER_S)
     inside = ground_truth.covers(estimate.t_ns - reach_ns) & ground_truth.covers(estimate.t_ns + reach_ns)
     if inside.sum() < 2:
@@ -56,13 +54,15 @@ def best_time_offset(
     squares = np.array([mean_square(offset) for offset in grid])
     if np.ptp(np.sqrt(squares)) < _NO_DIFFERENCE_DEG:
         return None
-    best = int(np.argmin(squares))
-    found = minimize_scalar(
-        mean_square,
-        bounds=(grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]),
-        method="bounded",
-        options={"xatol": _TOLERANCE_S},
-    )
-    # The grid's own minimum wins where the curve has none inside, as at the ends of the range.
-    offset, square = (found.x, found.fun) if found.fun < squares[best] else (grid[best], squares[best])
+    square, offset = min(zip(squares, grid, strict=True))
+    step_s = _GRID_STEP_S
+    while step_s > _TOLERANCE_S:
+        # The vertex of the parabola through the best offset and its neighbours; at the ends of the range there is none.
+        before, after = (max(-max_offset_s, offset - step_s), min(max_offset_s, offset + step_s))
+        sides = [(mean_square(before), before), (mean_square(after), after)]
+        bend = sides[0][0] - 2 * square + sides[1][0]
+        vertex = offset + step_s / 2 * (sides[0][0] - sides[1][0]) / bend if bend > 0 else offset
+        vertex = min(max(vertex, before), after)
+        square, offset = min((square, offset), *sides, (mean_square(vertex), vertex))
+        step_s /= 10
     return TimeOffset(float(offset), float(np.sqrt(square)))

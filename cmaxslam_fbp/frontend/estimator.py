@@ -10,7 +10,7 @@ import numpy as np
 
 from cmaxslam_fbp.choices import MODELS
 from cmaxslam_fbp.config import FrontendConfig
-from cmaxslam_fbp.contrast.solution import Status
+from cmaxslam_fbp.contrast.solvers.solver import Status
 from cmaxslam_fbp.errors import ConfigError
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.packets import Packet, packets_at_rate, packets_by_count

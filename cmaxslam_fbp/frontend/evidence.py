@@ -32,7 +32,9 @@ def deviations_from_still(sharpness: float, still_sharpness: float, still_image:
     """
     h = still_image.reshape(-1)
     squares, still_squares = (count**2 / h.size * (1 + ratio) for ratio in (sharpness, still_sharpness))  # sum h^2
-    triples = float(sum_of_cubes(h)) - 3 * still_squares + 2 * count
+    # The ratios take all events as on the image: so must the cubes, or the variance could be negative.
+    inside = max(float(h.sum(dtype=np.float64)), 1.0)
+    triples = float(sum_of_cubes(h)) * (count / inside) ** 3 - 3 * still_squares + 2 * count
     return _in_deviations(squares - count, count, still_squares - count, triples)
 
 

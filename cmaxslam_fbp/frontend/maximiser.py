@@ -10,9 +10,8 @@ from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.choices import SOLVERS
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.contrast.scores import Variance
-from cmaxslam_fbp.contrast.solution import Solution, Status
 from cmaxslam_fbp.contrast.solvers.newton import LATTICE_BINS, Newton
-from cmaxslam_fbp.contrast.solvers.solver import Solver
+from cmaxslam_fbp.contrast.solvers.solver import Solution, Solver, Status
 from cmaxslam_fbp.frontend.covariance import is_nearly_flat
 from cmaxslam_fbp.frontend.evidence import deviations_from_still
 from cmaxslam_fbp.frontend.motion_models import MotionModel

@@ -95,7 +95,8 @@ def _pullback(x, y, dt, w, grid, points_bar, gradient, outer):
                     total += one[i] * other[i]
                 outer[b, c] += total
     for b in range(len(outer)):
-        outer[:b, b] = outer[b, :b]
+        for c in range(b):
+            outer[c, b] = outer[b, c]
 
 
 def _curvature(x, y, dt, w, grid, points_bar, curvatures, hessian):
@@ -139,7 +140,8 @@ def _curvature(x, y, dt, w, grid, points_bar, curvatures, hessian):
                     )
                 hessian[b, c] += total
     for b in range(PARAMETERS):
-        hessian[:b, b] = hessian[b, :b]
+        for c in range(b):
+            hessian[c, b] = hessian[b, c]
 
 
 @inlinable

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.fft import dct, idct
-from scipy.linalg.lapack import dpttrf, dpttrs
-from scipy.sparse.linalg import LinearOperator, cg
 
 from cmaxslam_fbp.arrays import FloatArray
-from cmaxslam_fbp.intensity.poisson_kernels import multiply
+from cmaxslam_fbp.intensity.poisson_kernels import factorise, multiply, solve
 
 _LEAST_COSINE = 0.02  # at a pole all longitudes meet: neighbours in a row would be tied without bound
 _SHIFT = 1e-6  # the equation leaves a constant free; this chooses zero
@@ -86,18 +83,37 @@ class FastPoisson:
     """
 
     def __init__(self, across: FloatArray, down: FloatArray, columns: int) -> None:
-        diagonal = across * (2 - 2 * np.cos(np.pi * np.arange(columns) / columns))[:, None] + _SHIFT
-        diagonal[:, :-1] += down
-        diagonal[:, 1:] += down
-        beside = np.zeros_like(diagonal)  # all frequencies one after the other, not tied to each other
-        beside[:, :-1] = -down
-        self._factors = dpttrf(diagonal.ravel(), beside.ravel()[:-1])[:2]
+        self._pivots = across[:, None] * (2 - 2 * np.cos(np.pi * np.arange(columns) / columns)) + _SHIFT
+        self._pivots[:-1] += down[:, None]
+        self._pivots[1:] += down[:, None]
+        self._factors = np.empty((len(down), columns))
+        factorise(self._pivots, down, self._factors)
+        self._phases = np.exp(-0.5j * np.pi * np.arange(columns // 2 + 1) / columns)
 
     def __call__(self, image: FloatArray) -> FloatArray:
         """Return the solution for a right-hand side (rows, columns)."""
-        spectrum = np.ascontiguousarray(dct(image, axis=1, norm="ortho").T)
-        solved, _ = dpttrs(*self._factors, spectrum.ravel())
-        return np.asarray(idct(solved.reshape(spectrum.shape).T, axis=1, norm="ortho"))
+        waves = self._waves(image)
+        solve(self._pivots, self._factors, waves)
+        return self._image(waves)
+
+    def _waves(self, image: FloatArray) -> FloatArray:
+        """Return `X_k = sum_n x_n cos(pi k (n + 1/2) / N)` of each row.
+
+        With the Fourier transform `V` of the even samples followed by the odd ones from behind, `X_k` and `-X_{N-k}`
+        are the real and the imaginary part of `exp(-i pi k / 2N) V_k` (Makhoul).
+        """
+        turned = np.fft.rfft(np.concatenate([image[:, ::2], image[:, 1::2][:, ::-1]], axis=1)) * self._phases
+        return np.concatenate([turned.real, -turned.imag[:, (image.shape[1] - 1) // 2 : 0 : -1]], axis=1)
+
+    def _image(self, waves: FloatArray) -> FloatArray:
+        """Return the image whose `_waves` are given."""
+        columns, half = waves.shape[1], len(self._phases)
+        turned = waves[:, :half].astype(np.complex128)
+        turned[:, 1:] -= 1j * waves[:, : columns - half : -1]
+        folded = np.fft.irfft(turned * self._phases.conj(), columns)
+        image = np.empty_like(waves)
+        image[:, ::2], image[:, 1::2] = folded[:, : (columns + 1) // 2], folded[:, (columns + 1) // 2 :][:, ::-1]
+        return image
 
 
 def solve_poisson(
@@ -107,19 +123,17 @@ def solve_poisson(
 
     `fast` is the preconditioner: it knows the long waves, for which conjugate gradients alone would take long.
     """
-
-    def product(flat: FloatArray) -> FloatArray:
-        return (stencil @ flat.reshape(rhs.shape)).ravel()
-
-    def precondition(flat: FloatArray) -> FloatArray:
-        return fast(flat.reshape(rhs.shape)).ravel()
-
-    square = rhs.size, rhs.size
-    found, _ = cg(
-        LinearOperator(square, product, dtype=np.float64),
-        rhs.ravel(),
-        rtol=tolerance,
-        maxiter=most_steps,
-        M=LinearOperator(square, precondition, dtype=np.float64),
-    )
-    return np.asarray(found.reshape(rhs.shape))
+    found, residual, direction = np.zeros_like(rhs), rhs.copy(), np.zeros_like(rhs)
+    before, least = np.inf, tolerance * float(np.linalg.norm(rhs))
+    for _ in range(most_steps):
+        if np.linalg.norm(residual) <= least:
+            break
+        conditioned = fast(residual)
+        product = float(np.vdot(residual, conditioned))
+        direction = conditioned + product / before * direction
+        turned = stencil @ direction
+        step = product / np.vdot(direction, turned)
+        found += step * direction
+        residual -= step * turned
+        before = product
+    return found

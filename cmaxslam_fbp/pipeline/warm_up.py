@@ -9,6 +9,7 @@ import numpy as np
 
 from cmaxslam_fbp.backend.map_search import Cells, MapSearch
 from cmaxslam_fbp.backend.panorama import field_of_view_planes, map_size
+from cmaxslam_fbp.compiling import mark_of
 from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events
@@ -18,6 +19,18 @@ from cmaxslam_fbp.pipeline.painting import paint
 from cmaxslam_fbp.pipeline.slam import Slam
 
 _MOST_EVENTS = 1_000_000  # extreme settings are not worth the time
+
+
+def compile_once(config: Config, camera: Camera) -> float:
+    """Warm up where these settings have not been compiled on this machine yet; return the seconds that it took."""
+    mark = mark_of(config.model_dump_json(exclude={"recording"}))
+    if mark is not None and mark.exists():
+        return 0.0
+    seconds = warm_up(config, camera)
+    if mark is not None:
+        with suppress(OSError):
+            mark.touch()
+    return seconds
 
 
 def warm_up(config: Config, camera: Camera) -> float:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.geometry.rotation import Rotation
 
 _MIN_DEPTH = 0.05  # directions that are further than 87 degrees off the axis are not drawn
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.arrays import Picture
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.report.event_picture import EventPicture
 from cmaxslam_fbp.report.map_picture import draw_map

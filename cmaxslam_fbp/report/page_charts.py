@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.report.decimation import even_indices
 from cmaxslam_fbp.report.orientation_angles import NAMES, yaw_pitch_roll_deg
 from cmaxslam_fbp.report.run_files import RunFiles

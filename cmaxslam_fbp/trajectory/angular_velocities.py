@@ -30,17 +30,24 @@ class AngularVelocities:
         return len(self.t_ns)
 
     def at(self, t_ns: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the velocities (..., 3) at times within the samples, by a cubic spline (linear below four samples)."""
-        from scipy.interpolate import CubicSpline, interp1d
+        """Return the velocities (..., 3) at times within the samples: on the cubic through the four nearest of them.
 
+        `sum_j omega_j prod_{m != j} (t - t_m) / (t_j - t_m)`; on a line through two where there are fewer than four.
+        """
         t = as_nanoseconds(t_ns)
         if len(self) < 2 or (t.size and (t.min() < self.t_ns[0] or t.max() > self.t_ns[-1])):
             raise TrajectoryError(
                 f"times reach outside the {len(self)} angular velocities; restrict them to those covered"
             )
-        times = (self.t_ns - self.t_ns[0]).astype(np.float64)
-        curve = (CubicSpline if len(self) >= 4 else interp1d)(times, self.omega_rad_s, axis=0)
-        return np.asarray(curve((t - self.t_ns[0]).astype(np.float64)))
+        count = 4 if len(self) >= 4 else 2
+        first = np.clip(np.searchsorted(self.t_ns, t) - count // 2, 0, len(self) - count)
+        nodes = [(self.t_ns[first + j] - t).astype(np.float64) for j in range(count)]  # from the time, in ns
+        found = np.zeros((*t.shape, 3))
+        for j in range(count):
+            others = [node for node in nodes if node is not nodes[j]]
+            weight = np.prod([node / (node - nodes[j]) for node in others], axis=0)
+            found += weight[..., None] * self.omega_rad_s[first + j]
+        return found
 
     def without_outliers(self) -> AngularVelocities:
         """Return the medians, axis by axis, of each velocity and its two neighbours: a single one does not count."""

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solveh_banded
-from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import TrajectoryError
+from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.trajectory import spline_fit_kernels, spline_kernels
 from cmaxslam_fbp.trajectory.angular_velocities import AngularVelocities
 from cmaxslam_fbp.trajectory.rotation_trajectory import RotationTrajectory
@@ -106,8 +105,8 @@ def fit_spline(
             break
         best, best_cost = controls.copy(), cost
         band[0] += _DAMPING * band[0].max()
-        rows = min(len(band), len(gradient))
-        deltas = solveh_banded(band[:rows], -gradient, lower=True, check_finite=False).reshape(-1, 3)
+        spline_fit_kernels.solve_banded(band, gradient)
+        deltas = -gradient.reshape(-1, 3)
         spline_kernels.perturb(controls, len(fixed), deltas)
         if np.abs(deltas).max() < _CONVERGED_RAD:
             best = controls

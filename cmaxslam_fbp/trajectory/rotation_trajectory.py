@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.transform import Rotation, Slerp
 
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import TrajectoryError
+from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.nanoseconds import LARGEST_NS, NS_PER_S, as_nanoseconds
 
 _LARGEST_M = 1e12
@@ -72,7 +72,7 @@ class RotationTrajectory:
 
     @staticmethod
     def from_rotations(t_ns: npt.NDArray[np.int64], rotations: Rotation) -> RotationTrajectory:
-        """Make a trajectory of scipy rotations."""
+        """Make a trajectory of rotations, ours or SciPy's."""
         return RotationTrajectory(t_ns, rotations.as_quat())
 
     def __len__(self) -> int:
@@ -90,20 +90,20 @@ class RotationTrajectory:
 
     @cached_property
     def rotations(self) -> Rotation:
-        """The samples as scipy rotations."""
-        return Rotation.from_quat(self.quaternions_xyzw)
+        """The samples as rotations."""
+        return Rotation(self.quaternions_xyzw)
 
     @cached_property
-    def _slerp(self) -> Slerp:
-        return Slerp(self._relative(self.t_ns), self.rotations)
+    def _turns(self) -> FloatArray:
+        """The rotation vectors of the M - 1 segments, in the body's axes."""
+        return (self.rotations[:-1].inv() * self.rotations[1:]).as_rotvec()
 
     @cached_property
     def _segment_rates(self) -> tuple[FloatArray, FloatArray]:
         """Mid-times (relative ns) and body rates of the M - 1 segments."""
         times = self._relative(self.t_ns)
         steps_s = np.diff(times) / NS_PER_S
-        rates = (self.rotations[:-1].inv() * self.rotations[1:]).as_rotvec() / steps_s[:, None]
-        return (times[:-1] + times[1:]) / 2, rates
+        return (times[:-1] + times[1:]) / 2, self._turns / steps_s[:, None]
 
     def _relative(self, t_ns: npt.ArrayLike) -> FloatArray:
         """Nanoseconds since the start: as floats these are exact for 104 days."""
@@ -123,9 +123,12 @@ class RotationTrajectory:
             )
 
     def rotation_at(self, t_ns: npt.ArrayLike) -> Rotation:
-        """Return `R_wc` at a time or times (spherical linear interpolation)."""
+        """Return `R_wc` at a time or times by spherical linear interpolation: `R_k exp(u log(R_k^T R_{k+1}))`."""
         self._require_covered(t_ns)
-        return self._slerp(self._relative(t_ns))
+        times = as_nanoseconds(t_ns)
+        before = np.clip(np.searchsorted(self.t_ns, times, side="right") - 1, 0, len(self) - 2)
+        part = (times - self.t_ns[before]) / (self.t_ns[before + 1] - self.t_ns[before])
+        return self.rotations[before] * Rotation.from_rotvec(part[..., None] * self._turns[before])
 
     def angular_velocity_at(self, t_ns: npt.ArrayLike) -> FloatArray:
         """Return the body-frame angular velocity (..., 3) in rad/s: `R(t + dt) = R(t) exp(omega dt)`.

@@ -93,7 +93,7 @@ def normal_equations(order, controls, start_ns, step_ns, t_ns, observed, fixed, 
     fixed : int
         Number of leading controls that do not move.
     band : (3 max(order, 3), 3 (K - fixed)) float64
-        Out: lower band of the matrix, as `scipy.linalg.solveh_banded` takes it.
+        Out: lower band of the matrix, as `solve_banded` takes it.
     gradient : (3 (K - fixed),) float64
         Out: the solution of `matrix delta = -gradient` is the step, `R_k <- exp(delta_k) R_k`.
     """
@@ -128,8 +128,10 @@ def normal_equations(order, controls, start_ns, step_ns, t_ns, observed, fixed, 
     changes = np.empty((2, 3, 3))
     _write_step(controls, 0, steps[1], changes[1])
     for k in range(len(controls) - 2):
-        steps[0] = steps[1]
-        changes[0] = changes[1]
+        for r in range(3):  # not `changes[0] = changes[1]`: the words for arrays that do not fit would be compiled too
+            steps[0, r] = steps[1, r]
+            for c in range(3):
+                changes[0, r, c] = changes[1, r, c]
         _write_step(controls, k + 1, steps[1], changes[1])
         for r in range(3):
             residual[r] = steps[1, r] - steps[0, r]
@@ -140,3 +142,26 @@ def normal_equations(order, controls, start_ns, step_ns, t_ns, observed, fixed, 
                 blocks[2, r, c] = changes[1, r, c]
         _add_term(k, fixed, residual, blocks, 3, stiffness, band, gradient)
     return cost
+
+
+@compiled
+def solve_banded(band, rhs):
+    """Overwrite `rhs` (N,) with the `x` of `A x = rhs`, by the Cholesky factor of `A`, which overwrites `band`.
+
+    `band[k, j]` is `A[j + k, j]` of a symmetric matrix; where that is not positive definite, the solution is NaN.
+    """
+    rows, count = band.shape
+    for j in range(count):
+        reach = min(rows, count - j)
+        pivot = math.sqrt(band[0, j])
+        for k in range(reach):
+            band[k, j] /= pivot
+        rhs[j] /= pivot
+        for k in range(1, reach):
+            rhs[j + k] -= band[k, j] * rhs[j]
+            for m in range(k, reach):
+                band[m - k, j + k] -= band[m, j] * band[k, j]
+    for j in range(count - 1, -1, -1):
+        for k in range(1, min(rows, count - j)):
+            rhs[j] -= band[k, j] * rhs[j + k]
+        rhs[j] /= band[0, j]

@@ -5,8 +5,8 @@ from scipy.spatial.transform import Rotation
 from cmaxslam_fbp.backend.adjustment import Adjuster, make_solver
 from cmaxslam_fbp.backend.window_objective import View
 from cmaxslam_fbp.config import BackendConfig
-from cmaxslam_fbp.contrast.solution import Status
 from cmaxslam_fbp.contrast.solvers import FletcherReeves, Lbfgsb, QuasiNewton
+from cmaxslam_fbp.contrast.solvers.solver import Status
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 FOCAL_PX = 1024 / (2 * np.pi)

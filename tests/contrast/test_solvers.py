@@ -7,8 +7,8 @@ import pytest
 
 from cmaxslam_fbp.choices import SOLVERS
 from cmaxslam_fbp.contrast.finite_differences import FiniteDifferences
-from cmaxslam_fbp.contrast.solution import Status
 from cmaxslam_fbp.contrast.solvers import FletcherReeves, Lbfgsb, Newton, QuasiNewton, TrustNcg, newton_kernels
+from cmaxslam_fbp.contrast.solvers.solver import Status
 
 NAMES = SOLVERS.names()
 TOP = np.array([0.4, -0.7, 0.2])

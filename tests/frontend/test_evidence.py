@@ -75,6 +75,14 @@ def test_deviations_from_a_still_image_are_those_of_its_moments():
     assert deviations_from_still(sharpness, still_sharpness, image, count) == pytest.approx(expected, rel=1e-4)
 
 
+def test_events_beyond_the_image_make_no_variance_negative():
+    """A hundred events in 111 bins, of which a tenth left the image: as if all had stayed."""
+    whole = np.full(111, 100 / 111, np.float32)
+    expected = deviations_from_still(2.0, 0.0, whole, 100)
+    assert expected == pytest.approx(2 * 100**2 / 111 / np.sqrt(2 + 2 * 100 * (1 - 100 / 111)), rel=1e-5)
+    assert deviations_from_still(2.0, 0.0, np.float32(0.9) * whole, 100) == pytest.approx(expected, rel=1e-5)
+
+
 @pytest.mark.parametrize("rate_hz", [1.0, 2.0, 10.0])
 def test_noise_alone_gives_no_velocity(rate_hz):
     estimates = list(VelocityEstimator(CAMERA).run([noise(rate_hz, 1.0, seed=7)]))

@@ -1,6 +1,6 @@
 import numpy as np
 
-from cmaxslam_fbp.contrast.solution import Solution, Status
+from cmaxslam_fbp.contrast.solvers.solver import Solution, Status
 from cmaxslam_fbp.frontend.covariance import change_variance, is_nearly_flat, velocity_covariance
 from cmaxslam_fbp.frontend.maximiser import CurvatureMemory
 from cmaxslam_fbp.frontend.prediction import Prediction

@@ -6,7 +6,7 @@ import pytest
 
 from cmaxslam_fbp.rows.sources import PACKAGE, source_digest
 
-STUDY = "experiments/slam.py"
+STUDY = "experiments/slam_runs.py"
 
 
 @pytest.fixture(scope="module")

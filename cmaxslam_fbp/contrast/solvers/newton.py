@@ -8,8 +8,8 @@ import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast.objective import Objective
-from cmaxslam_fbp.contrast.solution import Solution, Status
 from cmaxslam_fbp.contrast.solvers import newton_kernels as kernels
+from cmaxslam_fbp.contrast.solvers.solver import Solution, Status
 
 _MIN_EIGENVALUE = 1e-3  # of the model, as a part of the largest: flatter directions count as that steep
 LATTICE_BINS = 2.0**-11  # a lattice that is fine enough for any tolerance here

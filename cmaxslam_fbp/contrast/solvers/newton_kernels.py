@@ -7,21 +7,25 @@ NumPy's own functions take tens of microseconds for it, as long as a value of th
 
 import numpy as np
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.compiling import compiled
 
 
-@compiled
-def make_positive(model, least):
+def make_positive(model: FloatArray, least: float) -> tuple[FloatArray, FloatArray, bool]:
     """Return the model with positive eigenvalues, its inverse, and whether there are any: not all zero, all finite.
 
     Negative eigenvalues change their sign; those below `least` times the largest are raised to that.
     """
-    size = model.shape[0]
-    for value in model.flat:
-        if not np.isfinite(value):
-            return model, model, False
-    values, vectors = np.linalg.eigh(model)
-    steepest = np.abs(values).max()
+    if not np.isfinite(model.sum()):
+        return model, model, False
+    # Compiled code that has a decomposition takes SciPy with it, which is slow to import.
+    return _compose(model, *np.linalg.eigh(model), least)
+
+
+@compiled
+def _compose(model, values, vectors, least):
+    size = len(values)
+    steepest = max(abs(values[0]), abs(values[size - 1]))  # they are in order
     if steepest == 0:
         return model, model, False
     is_changed = values[0] < least * steepest

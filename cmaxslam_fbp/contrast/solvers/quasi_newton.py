@@ -8,8 +8,8 @@ import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast.objective import Objective
-from cmaxslam_fbp.contrast.solution import Solution, Status
 from cmaxslam_fbp.contrast.solvers import newton_kernels as kernels
+from cmaxslam_fbp.contrast.solvers.solver import Solution, Status
 
 _MIN_EIGENVALUE = 1e-3  # of the model, as a part of the largest: flatter directions count as that steep
 _DAMPING = 0.2  # least part of the model's curvature that an update may leave along a step
@@ -58,7 +58,11 @@ class QuasiNewton:
         status = Status.ITERATION_LIMIT if is_usable else Status.DEGENERATE
         last_step = np.zeros_like(x)
         while is_usable:
-            step = np.asarray(np.linalg.solve(B, gradient), np.float64)
+            try:
+                step = np.asarray(np.linalg.solve(B, gradient), np.float64)
+            except np.linalg.LinAlgError:  # an update has lost a direction
+                status = Status.STALLED
+                break
             largest = float(np.abs(step).max())
             if largest < self.tolerance_bins * unit:
                 last_step, status = step, Status.CONVERGED

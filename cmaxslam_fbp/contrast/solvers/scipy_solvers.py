@@ -8,7 +8,7 @@ import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.contrast.objective import Objective
-from cmaxslam_fbp.contrast.solution import Solution, Status
+from cmaxslam_fbp.contrast.solvers.solver import Solution, Status
 
 
 @dataclass(frozen=True)
