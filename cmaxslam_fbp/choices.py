@@ -13,6 +13,8 @@ from typing import Any
 
 from cmaxslam_fbp.errors import ChoiceError
 
+REFINEMENTS = ("contrast", "photometric")
+
 
 class Choices:
     """Things by name, each given as itself or as the place where it is written, `module:name`."""

@@ -166,7 +166,8 @@ class BackendConfig(Section):
     prior_events: Annotated[float, Field(ge=0, le=1e9)] = 300.0
     """Weight of the frontend's motion between control rotations, as a number of events that speak for it."""
     passage_s: Annotated[float, Field(ge=0, le=1)] = 0.05
-    """Take one event per passage of an edge, in the middle of those that it causes within this time; 0 takes all."""
+    """Take one event per passage of an edge, in the middle of those that it causes within this time, or up to four
+    times as long where the image moves slowly; 0 takes all."""
     passage_events: Annotated[int, Field(ge=1, le=255)] = 2
     """Passages with fewer events are left out: a single event is late, and may be noise."""
     enough_passages_s: Annotated[float, Field(ge=0, le=1e9)] = 50_000.0

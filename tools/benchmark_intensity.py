@@ -14,6 +14,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.arrays import Picture, SingleArray
+from cmaxslam_fbp.choices import REFINEMENTS
 from cmaxslam_fbp.config import Config, load_config
 from cmaxslam_fbp.evaluation.brightness_errors import compare_brightness
 from cmaxslam_fbp.experiments.machine import EVENTS, calibration_us
@@ -84,6 +85,12 @@ def measure(scene: str, sensor: str, seed: int, options: argparse.Namespace, con
         f"{100 * timing.painting_s / (timing.wall_s - timing.painting_s):.0f} % |",
         flush=True,
     )
+    if options.refinements:
+        errors_deg = {"none": result.evaluation} | {
+            kind: Slam(config).run(recording, refine=kind).evaluation for kind in REFINEMENTS
+        }
+        told = (f"{kind} {one.absolute_best_fit_rms_deg:.4f}" for kind, one in errors_deg.items() if one is not None)
+        print(f"{name}: rotation error in degrees by refinement: {', '.join(told)}", flush=True)
     if options.pictures:
         cv2.imwrite(str(options.folder / f"{name}.png"), side_by_side(truth, estimate))
     if options.remove:
@@ -98,6 +105,7 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[2, 3])
     parser.add_argument("--duration", type=float, default=10.0, metavar="SECONDS")
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="settings, such as intensity.scale=2")
+    parser.add_argument("--refinements", action="store_true", help="the rotation error with each kind of --refine")
     parser.add_argument("--pictures", action="store_true", help="write the truth beside the estimate")
     parser.add_argument("--remove", action="store_true", help="remove each recording when it is done")
     parser.add_argument("--quick", action="store_true", help="two seconds of one scene")

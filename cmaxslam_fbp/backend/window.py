@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.events import Events, SensorSize
-from cmaxslam_fbp.events.passages import edge_passages, passages_for
+from cmaxslam_fbp.events.passages import LongestRun, edge_passages, passages_for
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 
@@ -70,13 +70,19 @@ def sliding_windows(chunks: Iterable[Events], window_ns: int, stride_ns: int) ->
         held = held.between(start_ns, int(held.t_ns[-1]) + 1)
 
 
-def cut_into_windows(chunks: Iterable[Events], size: SensorSize, config: BackendConfig) -> Iterator[Window]:
-    """Yield the windows that the backend works on: of passages of edges, or of all events, as configured."""
+def cut_into_windows(
+    chunks: Iterable[Events], size: SensorSize, config: BackendConfig, longest_ns: LongestRun | None = None
+) -> Iterator[Window]:
+    """Yield the windows that the backend works on: of passages of edges, or of all events, as configured.
+
+    A passage lasts up to `longest_ns`, see `edge_passages`; by default up to `passage_s`.
+    """
     lengths_ns = round(config.window_s * NS_PER_S), round(config.stride_s * NS_PER_S)
     if config.passage_s == 0:
         yield from sliding_windows(chunks, *lengths_ns)
         return
     enough, most = (rate * config.window_s for rate in (config.enough_passages_s, config.most_passages_s))
-    passages = edge_passages(chunks, size, round(config.passage_s * NS_PER_S), config.most_passages_s)
+    longest_ns = longest_ns or round(config.passage_s * NS_PER_S)
+    passages = edge_passages(chunks, size, longest_ns, config.most_passages_s)
     for window in sliding_windows(passages, *lengths_ns):
         yield replace(window, events=passages_for(window.events, config.passage_events, enough, most))

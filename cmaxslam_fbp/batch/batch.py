@@ -63,14 +63,14 @@ class Batch:
     items, arms : recordings and configurations
     out : folder of the results
     seeds : of repeated runs; none for each once
-    refine : whether runs are refined at their end
+    refine : whether runs are refined at their end, or how
     """
 
     items: Sequence[Item]
     arms: Sequence[Arm]
     out: Path
     seeds: Sequence[int] = ()
-    refine: bool = False
+    refine: bool | str = False
     cells: list[Cell] = field(init=False)
     waiting: deque[Row] = field(init=False, default_factory=deque)
     running: dict[str, Running] = field(init=False, default_factory=dict)  # by the key of the row
@@ -180,7 +180,7 @@ class Batch:
         label = arm.name if cell.seed is None else f"{arm.name}, seed {cell.seed}"
         row = Row(f"{item.name}, {label}", run, settings)
         folder = f"runs/{plain(item.name)}/{plain(label)}-{row.key[:8]}"
-        command = ["cmaxslam-fbp", "run", source["path"], *arm.options, *_range(item), *["--refine"] * self.refine]
+        command = ["cmaxslam-fbp", "run", source["path"], *arm.options, *_range(item), *_refine_option(self.refine)]
         command += [word for name, value in item.options.items() for word in ("--set", f"recording.{name}={value}")]
         places = {"input": source["path"], "options": options, "folder": folder, "command": command}
         return replace(row, places=places)
@@ -215,3 +215,10 @@ def _range(item: Item) -> Iterator[str]:
     for name, value in (("--start", item.start_s), ("--duration", item.duration_s)):
         if value is not None:
             yield from (name, f"{value:g}")
+
+
+def _refine_option(refine: bool | str) -> list[str]:
+    """Return what asks `run` for a refinement."""
+    if not refine:
+        return []
+    return ["--refine"] if refine is True else ["--refine", refine]

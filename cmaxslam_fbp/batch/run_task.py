@@ -21,6 +21,7 @@ from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.io.run_folder import run_folder
 from cmaxslam_fbp.pipeline import Slam
 from cmaxslam_fbp.pipeline.output import OUTPUTS, RUN, RunState
+from cmaxslam_fbp.pipeline.painting import paint
 from cmaxslam_fbp.pipeline.saving import RunSaver
 from cmaxslam_fbp.pipeline.warm_up import warm_up
 from cmaxslam_fbp.report.map_picture import draw_map, encode_png
@@ -59,6 +60,8 @@ def run(settings: Mapping[str, Any], out: Path) -> Values:
         except Exception as error:
             saver.break_off(RunState.FAILED, f"{type(error).__name__}: {error}")
             raise
+        if config.intensity.enabled and not result.interrupted:
+            result = paint(result, recording, config, start_s=settings["start_s"], duration_s=settings["duration_s"])
         problems = saver.finish(result, "")
         write_file(folder / THUMBNAIL, encode_png(draw_thumbnail(result.panorama), compression=9))
     if result.interrupted:
@@ -88,7 +91,7 @@ def draw_thumbnail(panorama: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
 
 def _compile(config: Config, camera: Camera) -> None:
     """Compile what a configuration needs, once in the life of this process: its time is not that of a run."""
-    stages = config.frontend.model_dump_json() + config.backend.model_dump_json()
+    stages = "".join(part.model_dump_json() for part in (config.frontend, config.backend, config.intensity))
     if stages not in _compiled:
         warm_up(config, camera)
         _compiled.add(stages)

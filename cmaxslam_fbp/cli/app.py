@@ -16,7 +16,7 @@ from cmaxslam_fbp.cli.doctor import doctor
 from cmaxslam_fbp.cli.evaluate import evaluate
 from cmaxslam_fbp.cli.formats import formats
 from cmaxslam_fbp.cli.info import info
-from cmaxslam_fbp.cli.options import FormatsCommand
+from cmaxslam_fbp.cli.options import FormatsCommand, RefiningCommand
 from cmaxslam_fbp.cli.render import render
 from cmaxslam_fbp.cli.report import report
 from cmaxslam_fbp.cli.reproduce import reproduce
@@ -50,8 +50,8 @@ def root(
     """Rotational event-camera SLAM by contrast maximisation with functional backpropagation."""
 
 
-app.command(cls=FormatsCommand)(run)
-app.command(cls=FormatsCommand)(batch)
+app.command(cls=RefiningCommand)(run)
+app.command(cls=RefiningCommand)(batch)
 app.command(cls=FormatsCommand)(calibrate)
 app.command(cls=FormatsCommand)(info)
 app.command(cls=FormatsCommand)(convert)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from cmaxslam_fbp.cli.options import Assignments, Duration, Quiet, Scheduler, Start
+from cmaxslam_fbp.cli.options import Assignments, Duration, Quiet, Refine, Scheduler, Start
 
 if TYPE_CHECKING:
     from cmaxslam_fbp.batch.batch import Batch
@@ -40,7 +40,7 @@ def batch(
         typer.Option("--config-grid", metavar="SECTION.KEY=V1,V2", help="Each with each value; may be repeated."),
     ] = None,
     assignments: Assignments = None,
-    refine: Annotated[bool, typer.Option("--refine", help="As in `run`.")] = False,
+    refine: Refine = None,
     repeat: Annotated[
         str | None,
         typer.Option(
@@ -88,7 +88,7 @@ def batch(
     items = read_items(recordings, start_s=start, duration_s=duration, seeds=seeds)
     arms = make_arms(config or (), grid or (), assignments or ())
     make_folder(out)
-    work = Batch(items, arms, out, seeds=seeds, refine=refine)
+    work = Batch(items, arms, out, seeds=seeds, refine=refine == "contrast" or refine or False)
     work.plan()
     interrupted = False
     try:

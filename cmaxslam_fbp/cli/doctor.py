@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from cmaxslam_fbp.io import Recording
 
 _LIBRARIES = {"numpy": "numpy", "numba": "numba", "scipy": "scipy", "opencv": "cv2", "rosbags": "rosbags"}
-_EXTRAS = {
+_EXTRAS = {  # distributions, and the extra that installs each
+    "h5py": "formats",
+    "hdf5plugin": "formats",
     "torch": "torch",
     "open3d": "viewer",
-    "rerun": "rerun",
+    "rerun-sdk": "rerun",
     "distributed": "cluster",
-}  # and the extra that installs each
+}
 _SELF_TEST_S = 0.5
 _LARGEST_ERROR_DEG = 2.0
 

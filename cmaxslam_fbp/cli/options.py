@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
+from cmaxslam_fbp.choices import REFINEMENTS
+
 if TYPE_CHECKING:
     from cmaxslam_fbp.config import Config
     from cmaxslam_fbp.io import Recording
@@ -97,7 +99,19 @@ class FormatsCommand(TyperCommand):
         super().format_help(ctx, formatter)
 
 
-def choice_option(names: Sequence[str], words: str, panel: str, *flags: str) -> Any:
+class RefiningCommand(FormatsCommand):
+    """A command whose `--refine` may stand alone, or before the kind of refinement: Typer has no such options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments, `--refine` as `--refine contrast` where no kind follows: a recording may."""
+        given = list(args)
+        for place in range(len(args) - 1, -1, -1):
+            if args[place] == "--refine" and args[place + 1 : place + 2] not in [[kind] for kind in REFINEMENTS]:
+                given.insert(place + 1, REFINEMENTS[0])
+        return list(super().parse_args(ctx, given))
+
+
+def choice_option(names: Sequence[str], words: str, panel: str | None, *flags: str) -> Any:
     """Return an option whose value is one of some names; its help lists them."""
 
     def parse(text: str) -> str:
@@ -115,6 +129,16 @@ OutputStyle = Annotated[
         "Format of the trajectory: a file of this one is written beside the TUM file.",
         "Output",
         "--output-format",
+    ),
+]
+
+Refine = Annotated[
+    str | None,
+    choice_option(
+        REFINEMENTS,
+        "Then adjust everything against the whole map, against drift; with photometric also to the events' polarities.",
+        None,
+        "--refine",
     ),
 ]
 

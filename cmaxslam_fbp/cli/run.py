@@ -23,6 +23,7 @@ from cmaxslam_fbp.cli.options import (
     Quiet,
     RecordingOptions,
     RecordingPath,
+    Refine,
     open_configured,
     takes_recording,
 )
@@ -55,9 +56,7 @@ def run(
     ] = None,
     config: ConfigNames = None,
     assignments: Assignments = None,
-    refine: Annotated[
-        bool, typer.Option("--refine", help="Then adjust everything against the whole map, against drift.")
-    ] = False,
+    refine: Refine = None,
     hand_held: Annotated[
         bool,
         typer.Option(
@@ -111,10 +110,10 @@ def run(
     from cmaxslam_fbp.pipeline import Slam
     from cmaxslam_fbp.pipeline.output import OUTPUTS
     from cmaxslam_fbp.pipeline.painting import paint
-    from cmaxslam_fbp.pipeline.rerun_steps import RerunSteps
+    from cmaxslam_fbp.pipeline.rerun_steps import PACKET_S, RerunSteps
     from cmaxslam_fbp.pipeline.saving import RunSaver
     from cmaxslam_fbp.pipeline.streaming import TrajectoryStream
-    from cmaxslam_fbp.pipeline.warm_up import warm_up
+    from cmaxslam_fbp.pipeline.warm_up import compile_once
     from cmaxslam_fbp.report.map_video import MapVideo
     from cmaxslam_fbp.report.reference import field_of_view
     from cmaxslam_fbp.viewer.rerun_log import RerunLog
@@ -154,7 +153,7 @@ def run(
         ending: BaseException | None = None
         with ExitStack() as stack:
             try:
-                compile_s = warm_up(resolved, recording.require_camera())
+                compile_s = compile_once(resolved, recording.require_camera())
                 if compile_s > 3 and not quiet:
                     typer.echo(f"compiled the kernels in {compile_s:.0f} s; they are kept for the next run", err=True)
                 observers = [stack.enter_context(slam_progress(quiet=quiet, total_s=source.duration)), saver.on_step]
@@ -174,6 +173,7 @@ def run(
                     duration_s=source.duration,
                     refine=refine,
                     on_step=partial(_tell, observers),
+                    keep_events_s=PACKET_S if shown is not None else 0.0,
                 )
                 if shown is not None:
                     shown.finish(result)
@@ -312,6 +312,9 @@ def _print(result: SlamResult, folder: Path, *, to_stderr: bool) -> None:
     if result.refinements:
         turns = ", ".join(f"{turn:.3f}" for turn in result.refinements)
         table.add_row("refinement", f"{result.timing.refinement_s:.2f} s; windows turned by {turns} deg")
+    if result.photometric_errors is not None:
+        before, after = result.photometric_errors
+        table.add_row("photometric", f"error {before:.4f} before, {after:.4f} after, in thresholds")
     if result.hand_held is not None:
         table.add_row(
             "hand-held", f"{result.timing.refinement_s:.2f} s; parallax {result.hand_held.parallax_deg:.2f} deg"

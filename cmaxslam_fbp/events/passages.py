@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -14,21 +15,24 @@ from cmaxslam_fbp.nanoseconds import NS_PER_S
 _LONG_AGO_NS = -(2**61)
 _REACH_NS = 1 << 32  # what stamps of 32 bits can express: four seconds
 LONGEST_NS = _REACH_NS // 4  # of a run
+_STEP_NS = 50_000_000  # after which the longest run is asked for again
+
+LongestRun = int | Callable[[int], int]
 
 
 def edge_passages(
-    chunks: Iterable[Events], size: SensorSize, longest_ns: int, most_s: float = np.inf
+    chunks: Iterable[Events], size: SensorSize, longest_ns: LongestRun, most_s: float = np.inf
 ) -> Iterator[Events]:
     """Replace the run of events that an edge causes at a pixel by one event, halfway through the change.
 
-    A run is what a pixel fires with one polarity, within `longest_ns`: while an edge passes, its intensity rises (or
-    falls) over one threshold `C` after the other. The run before has ended at some level `L`; this one has crossed
-    `L + C ... L + n C`. The flank of the edge began between `L - C` and `L`, and ends between `L + n C` and
-    `L + (n + 1) C`: its middle is at `L + n C / 2`, the level of the `n / 2`-th event. There, and not at the first
-    event nor at all of them, an edge is found at the same place whichever way it moves; an estimate from all events
-    lags behind the motion. A single event is half a threshold late by this rule, with no event before it to tell by
-    how much, and may be noise; and the first run of a pixel that the stream has may begin anywhere on a flank, since
-    the level before it is not known: it counts as a single event, `n = 1`. `passages_for` leaves these out.
+    A run is what a pixel fires with one polarity, within `longest_ns` of its time: while an edge passes, its intensity
+    rises (or falls) over one threshold `C` after the other. The run before has ended at some level `L`; this one has
+    crossed `L + C ... L + n C`. The flank of the edge began between `L - C` and `L`, and ends between `L + n C` and `L
+    + (n + 1) C`: its middle is at `L + n C / 2`, the level of the `n / 2`-th event. There, and not at the first event
+    nor at all of them, an edge is found at the same place whichever way it moves; an estimate from all events lags
+    behind the motion. A single event is half a threshold late by this rule, with no event before it to tell by how
+    much, and may be noise; and the first run of a pixel that the stream has may begin anywhere on a flank, since the
+    level before it is not known: it counts as a single event, `n = 1`. `passages_for` leaves these out.
 
     The polarity `p` of a passage gives way to the number `n` of its events. Events come ordered by time. The first and
     the last event of the stream are passed on, so that the passages cover the same time.
@@ -37,7 +41,7 @@ def edge_passages(
     ----------
     chunks : events ordered by time
     size : of the sensor
-    longest_ns : time after which a run ends
+    longest_ns : time after which a run ends, or what returns it for a time of the stream; at most `LONGEST_NS`
     most_s : passages of two events or more that are wanted per second; where there are more than twice as many, only
         some of the pixels are looked at
     """
@@ -71,7 +75,7 @@ def passages_for(passages: Events, fewest: int, enough: float, most: float = np.
 class EdgePassages:
     """The runs of all pixels, and the passages that are known but not yet in order; see `edge_passages`."""
 
-    def __init__(self, size: SensorSize, longest_ns: int, most_s: float = np.inf) -> None:
+    def __init__(self, size: SensorSize, longest_ns: LongestRun, most_s: float = np.inf) -> None:
         from cmaxslam_fbp.events.passage_kernels import STAMPS
 
         pixels = size.width * size.height
@@ -87,36 +91,43 @@ class EdgePassages:
 
     def add(self, events: Events) -> Events:
         """Add events; return the passages that no later event can change or precede."""
-        from cmaxslam_fbp.events.passage_kernels import add_events, choose_events
-
         if not len(events):
             return events
+        steps = events.t_ns // _STEP_NS
+        bounds = [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(events)]
+        parts = [self._add(events[first:last]) for first, last in pairwise(bounds) if last > first]
+        return parts[0] if len(parts) == 1 else Events.concatenate(parts)
+
+    def _add(self, events: Events) -> Events:
+        """Add events of one step."""
+        from cmaxslam_fbp.events.passage_kernels import add_events, choose_events
+
         start_ns, end_ns = int(events.t_ns[0]), int(events.t_ns[-1])
-        if end_ns - start_ns >= _REACH_NS - 2 * self._longest_ns:
-            half = len(events) // 2
-            return Events.concatenate([self.add(events[:half]), self.add(events[half:])])
+        limit = self._longest_ns
+        longest_ns = limit if isinstance(limit, int) else limit(start_ns // _STEP_NS * _STEP_NS)
         before = Events.empty()
         if self._last is None:
             before = _single(events[:1])
-            self._base_ns = start_ns - self._longest_ns
+            self._base_ns = start_ns - LONGEST_NS
         elif end_ns - self._base_ns >= _REACH_NS:
-            before = self._pass_on(start_ns - self._longest_ns)
+            before = self._pass_on(start_ns - longest_ns)
         self._last = _single(events[-1:])
         if self._mask:
             chosen = np.empty(len(events) + 1, np.int64)
             events = events[chosen[: choose_events(events.x, events.y, self._width, self._mask, chosen)]]
         keys = np.empty(len(events) + 1, np.int64)
         found = add_events(
-            events.t_ns, events.x, events.y, events.p, self._width, self._longest_ns,
+            events.t_ns, events.x, events.y, events.p, self._width, longest_ns,
             self._base_ns, self._bits, self._stamps, self._states, keys,
         )  # fmt: skip
         self._keys.append(keys[:found])
-        # Rarely: each time all pixels, and the passages that wait for their order, are looked at.
-        if end_ns - self._passed_ns < self._longest_ns // 2:
+        # Rarely: each time all pixels, and the passages that wait for their order, are looked at. Where runs may last
+        # longer than before, those that have begun are waited for.
+        if end_ns - max(self._passed_ns, self._base_ns + longest_ns) <= longest_ns // 2:
             return before
-        passed_s = (end_ns - max(self._passed_ns, start_ns - self._longest_ns)) / NS_PER_S
+        passed_s = (end_ns - max(self._passed_ns, start_ns - longest_ns)) / NS_PER_S
         self._passed_ns = end_ns
-        passages = self._pass_on(end_ns - self._longest_ns)
+        passages = self._pass_on(end_ns - longest_ns)
         self._choose_pixels(int(np.count_nonzero(passages.p > 1)) / passed_s)
         return Events.concatenate([before, passages]) if len(before) else passages
 

@@ -9,6 +9,7 @@ import socket
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 
 from cmaxslam_fbp.errors import OutputError
@@ -71,8 +72,10 @@ def create_run_folder(path: Path, *, overwrite: bool = False, files: Collection[
 
 
 def default_run_folder(recording: Path) -> Path:
-    """Return `runs/NAME-DATE-TIME`, a name for a run of a recording."""
-    return Path("runs") / f"{recording.stem}-{datetime.now():%Y%m%d-%H%M%S}"
+    """Return `runs/NAME-DATE-TIME`, the name of a folder that is not there yet; runs of one second are numbered."""
+    name = f"{recording.stem}-{datetime.now():%Y%m%d-%H%M%S}"
+    numbered = (name if number == 1 else f"{name}-{number}" for number in count(1))
+    return next(path for path in map(Path("runs").joinpath, numbered) if not path.exists())
 
 
 def make_folder(path: Path) -> None:

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.frontend.rotation_check import RotationCheck, RotationResidual
-from cmaxslam_fbp.pipeline.velocities import STATUSES, VelocityTable
+from cmaxslam_fbp.pipeline.velocities import MEASURED, STATUSES, VelocityTable
 from cmaxslam_fbp.trajectory import AngularVelocities
 
 _ITEMS_AHEAD = 32  # in the queue; so many events count as one more
@@ -27,6 +28,7 @@ _CHECK_EVERY_NS = 250_000_000  # a packet is looked at for what a rotation does 
 # A velocity that is not known is left out: the integration goes on from its neighbours'.
 _UNKNOWN = {EstimateStatus.DEGENERATE, EstimateStatus.TOO_FEW_EVENTS}
 
+_RECENT_NS = 200_000_000  # a speed is that of the last while: at a turning point edges do not stay
 _NO_EVIDENCE = STATUSES.index(EstimateStatus.NO_EVIDENCE)
 _STILL_SHARE = 0.75  # of the packets of a window: with more that are no evidence it counts as still
 
@@ -115,6 +117,24 @@ class Feed:
         chosen = self._known[: max(bisect_left(self._known, end_ns, key=_time_ns) + 1, 1)]
         times = np.array([estimate.t_ns for estimate in chosen], np.int64)
         return AngularVelocities(times, np.array([estimate.velocity for estimate in chosen]))
+
+    def speed_at(self, t_ns: int, px_per_rad: FloatArray) -> float | None:
+        """Return the largest speed of the image in px/s that was measured in the last while before a time.
+
+        A turn about each axis moves the image by so many pixels per radian (3,). None where nothing was measured for a
+        while: a motion that has just begun gets faster.
+
+        Waits until the frontend has passed that time or the stream has ended.
+        """
+        while not self._ended and (self._last_ns is None or self._last_ns < t_ns):
+            self._receive()
+        rows = self.velocities.rows()
+        first, last = np.searchsorted(rows["t_ns"], [t_ns - _RECENT_NS, t_ns])
+        near = rows[first:last]
+        near = near[MEASURED[near["status"]]]
+        if not len(near) or near["t_ns"][0] > t_ns - _RECENT_NS // 2:
+            return None
+        return float(np.linalg.norm(near["omega_rad_s"] * px_per_rad, axis=1).max())
 
     def lacks_evidence(self, start_ns: int, end_ns: int) -> bool:
         """Tell whether most packets so far, from `start_ns` to `end_ns`, were no evidence of a motion."""

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cmaxslam_fbp import __version__
-from cmaxslam_fbp.arrays import FloatArray, Picture
+from cmaxslam_fbp.arrays import FloatArray, Picture, SingleArray
 from cmaxslam_fbp.config import Config, dump_config
 from cmaxslam_fbp.errors import CmaxSlamError
 from cmaxslam_fbp.evaluation import event_area
@@ -140,6 +140,18 @@ def _png(picture: Picture | None) -> bytes | None:
     return None if picture is None else encode_png(picture)
 
 
+def _drawn(draw: Callable[[Any], Picture], values: FloatArray | SingleArray | None) -> bytes | None:
+    return None if values is None else encode_png(draw(values))
+
+
+def _npy(array: FloatArray | SingleArray | None) -> bytes | None:
+    if array is None:
+        return None
+    buffer = io.BytesIO()
+    np.save(buffer, array.astype(np.float32, copy=False), allow_pickle=False)
+    return buffer.getvalue()
+
+
 def trajectory_header(result: SlamResult) -> str:
     """Return the comment above a trajectory: its columns, and the unit of positions where there are any."""
     if result.hand_held is None:
@@ -153,10 +165,8 @@ def _trajectory(result: SlamResult, since_ns: int | None) -> tuple[list[int], li
     return trajectory.t_ns.tolist(), trajectory_lines(trajectory)
 
 
-def _panorama(run: Run) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, run.result.panorama, allow_pickle=False)
-    return buffer.getvalue()
+def _brightness(run: Run) -> SingleArray | None:
+    return None if run.result.brightness is None else run.result.brightness.log_intensity
 
 
 def _distances(run: Run) -> FloatArray | None:
@@ -165,33 +175,6 @@ def _distances(run: Run) -> FloatArray | None:
     if found is None:
         return None
     return np.where(found.seen, (run.result.scene_distance_m or 1.0) / found.inverse, np.nan)
-
-
-def _distance_array(run: Run) -> bytes | None:
-    distances = _distances(run)
-    if distances is None:
-        return None
-    buffer = io.BytesIO()
-    np.save(buffer, distances.astype(np.float32), allow_pickle=False)
-    return buffer.getvalue()
-
-
-def _distance_picture(run: Run) -> bytes | None:
-    distances = _distances(run)
-    return None if distances is None else encode_png(draw_distances(distances))
-
-
-def _intensity_array(run: Run) -> bytes | None:
-    if run.result.brightness is None:
-        return None
-    buffer = io.BytesIO()
-    np.save(buffer, run.result.brightness.log_intensity, allow_pickle=False)
-    return buffer.getvalue()
-
-
-def _intensity_picture(run: Run) -> bytes | None:
-    found = run.result.brightness
-    return None if found is None else encode_png(draw_brightness(found.log_intensity))
 
 
 def _report_data(run: Run) -> str | None:
@@ -245,6 +228,7 @@ def _run_figures(run: Run) -> str | None:
             "windows_lost": result.lost_windows,
             "evaluations_per_window": float(np.mean([w.evaluations for w in result.windows] or [0])),
             "refinement_turns_deg": result.refinements,
+            "photometric_errors": result.photometric_errors,
             "parallax_deg": result.hand_held.parallax_deg if result.hand_held else None,
             "scene_distance_m": result.scene_distance_m,
             "event_area": event_area(result.panorama),
@@ -328,12 +312,12 @@ OUTPUTS: dict[str, Output] = {
     "config.yaml": lambda run: dump_config(run.config),
     "camera.yaml": lambda run: format_opencv_yaml(run.recording.require_camera()),
     **TABLES,
-    "panorama.npy": _panorama,
-    "panorama.png": lambda run: _png(draw_map(run.result.panorama)),
-    "distance.npy": _distance_array,
-    "distance.png": _distance_picture,
-    "intensity.npy": _intensity_array,
-    "intensity.png": _intensity_picture,
+    "panorama.npy": lambda run: _npy(run.result.panorama),
+    "panorama.png": lambda run: _drawn(draw_map, run.result.panorama),
+    "distance.npy": lambda run: _npy(_distances(run)),
+    "distance.png": lambda run: _drawn(draw_distances, _distances(run)),
+    "intensity.npy": lambda run: _npy(_brightness(run)),
+    "intensity.png": lambda run: _drawn(draw_brightness, _brightness(run)),
     RUN: _run_figures,
     "metrics.json": lambda run: _json(run.result.evaluation.to_dict() if run.result.evaluation else None),
     BEFORE: lambda run: _png(run.packet[0]),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.pipeline.result import SlamResult
 from cmaxslam_fbp.pipeline.settled_poses import SettledPoses
 from cmaxslam_fbp.pipeline.slam import Step
@@ -14,13 +14,13 @@ from cmaxslam_fbp.report.event_picture import EventPicture
 from cmaxslam_fbp.report.map_picture import draw_map, encode_png
 from cmaxslam_fbp.viewer.rerun_log import RerunLog
 
-_PACKET_NS = 30_000_000
-_MOST_EVENTS = 20_000  # that are drawn
+PACKET_S = 0.03  # of the recording before the end of each window
+_MOST_EVENTS = 20_000  # that are drawn one by one
 _MAP_EVERY_S = 0.5
 
 
 class RerunSteps:
-    """Gives the windows of a run to a Rerun recording: their last 30 ms of events, the map, the poses that settle."""
+    """Gives the windows of a run to a Rerun recording: the last events of each, the map, the poses that settle."""
 
     def __init__(self, log: RerunLog, camera: Camera) -> None:
         self._log, self._picture, self._poses = log, EventPicture(camera), SettledPoses()
@@ -34,10 +34,8 @@ class RerunSteps:
         if (poses := self._poses.new(step)) is not None:
             self._log.add_poses(poses, first.start_ns)
         events, spline = step.events(), stretches[-1].spline
-        if len(events):
-            events = events.between(int(events.t_ns[-1]) - _PACKET_NS, int(events.t_ns[-1]) + 1)
-        events = events[:: -(-len(events) // _MOST_EVENTS) or 1]
         events = events[spline.covers(events.t_ns)]
+        drawn = events[:: -(-len(events) // _MOST_EVENTS) or 1]
         pictures = {"packet/before": self._picture.count(events)}
         if len(events):
             turns = Rotation.from_matrix(spline.rotations_at(events.t_ns))
@@ -47,9 +45,10 @@ class RerunSteps:
             pictures["map"] = step.panorama
             self._map_due_s = step.recording_s + _MAP_EVERY_S
         self._log.add_window(
-            step.recording_s,
+            1e-9 * int(events.t_ns[-1] - first.start_ns) if len(events) else step.recording_s,
             tracking=f"{step.window.tracking.value} {step.window.reason}".strip(),
-            events_px=np.column_stack([events.x, events.y]).astype(float),
+            events_px=np.column_stack([drawn.x, drawn.y]).astype(float),
+            polarities=drawn.p,
             pictures={entity: _png(image) for entity, image in pictures.items()},
             figures={
                 "speed_deg_s": step.speed_deg_s,

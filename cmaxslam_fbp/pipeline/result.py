@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray
-from cmaxslam_fbp.backend.hand_refinement import HandHeld
 from cmaxslam_fbp.backend.tracking import Tracking, WindowReport
 from cmaxslam_fbp.evaluation import Evaluation
 from cmaxslam_fbp.events.hot_pixels import HotPixels
@@ -20,6 +20,9 @@ from cmaxslam_fbp.pipeline.gaps import Stretch
 from cmaxslam_fbp.pipeline.trust import overall
 from cmaxslam_fbp.pipeline.velocities import Velocities
 from cmaxslam_fbp.trajectory import RotationTrajectory
+
+if TYPE_CHECKING:
+    from cmaxslam_fbp.backend.hand_refinement import HandHeld
 
 SAMPLE_RATE_HZ = 200.0
 
@@ -56,7 +59,9 @@ class SlamResult:
     timing : Timing
         Where the time went.
     refinements : list of float
-        For each pass of the refinement, by how many degrees the windows turned (RMS).
+        For each pass of the refinement, by how many degrees the windows turned (RMS); then for each photometric step.
+    photometric_errors : (float, float) or None
+        What pairs of events differ by from the map, in thresholds, before and after the photometric refinement.
     hot_pixels : HotPixels
         Whose events were left out.
     interrupted : bool
@@ -84,6 +89,7 @@ class SlamResult:
     events: int
     timing: Timing
     refinements: list[float] = field(default_factory=list)
+    photometric_errors: tuple[float, float] | None = None
     hot_pixels: HotPixels = field(default_factory=lambda: HotPixels([]))
     interrupted: bool = False
     warnings: list[str] = field(default_factory=list)

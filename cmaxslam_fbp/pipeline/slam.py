@@ -6,33 +6,43 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.backend.backend import Backend
-from cmaxslam_fbp.backend.hand_refinement import HandHeld, HandRefinement
-from cmaxslam_fbp.backend.tracking import BY_CHANCE, Tracking, WindowReport
+from cmaxslam_fbp.backend.tracking import WindowReport
 from cmaxslam_fbp.backend.window import Window, cut_into_windows
-from cmaxslam_fbp.choices import MODELS
+from cmaxslam_fbp.choices import MODELS, REFINEMENTS
 from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.errors import ConfigError, RecordingError, TrajectoryError
 from cmaxslam_fbp.evaluation import Evaluation, evaluate
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.filters import EventFilter
+from cmaxslam_fbp.events.passages import LONGEST_NS
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
+from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.intensity.brightness import Brightness
+from cmaxslam_fbp.intensity.event_pairs import find_pairs
+from cmaxslam_fbp.intensity.pixel_choice import PixelChoice
 from cmaxslam_fbp.io.recording import EventStream, Recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.feed import Feed
 from cmaxslam_fbp.pipeline.gaps import RunClock, Stretch
 from cmaxslam_fbp.pipeline.result import SlamResult, Timing
+from cmaxslam_fbp.pipeline.run_warnings import warnings_of
 from cmaxslam_fbp.pipeline.trust import mark_windows, unexplained_motion
 
-_MANY_BY_CHANCE = 0.5  # part of the windows that are still despite their events that is worth a warning
-_MANY_HOT_PIXELS, _MANY_HOT_EVENTS = 0.002, 0.1  # parts of the sensor, and of the events, that are worth a warning
+if TYPE_CHECKING:
+    from cmaxslam_fbp.backend.hand_refinement import HandHeld
+
+_CROSSING_PX = 5.0  # of motion, by when a blurred edge has passed a pixel, also one near the centre of a roll
+_SLOWEST = 4.0  # times `passage_s` that a passage lasts at most
 _LEAST_PARALLAX_DEG = 0.4  # a camera that only turns seems to have a third of that
 _FEWEST_PASSAGES = 2000  # of which translation and distances can be told at all
+_PHOTOMETRIC_EVENTS = 3_000_000  # of more, those of a part of the sensor's pixels: each pair takes some 200 bytes
 
 
 @dataclass(frozen=True)
@@ -56,7 +66,7 @@ class Step:
     settled_ns : int or None
         The time of the recording before which the run changes nothing any more; None where it may change everything.
     events : callable
-        Returns what the window is made of: passages of edges, or all its events, as configured.
+        Returns the last of the recording's events before the window's end: as many seconds as `run` was told to keep.
     stretches : callable
         Returns the trajectory by now; see `SlamResult`.
     result : callable
@@ -106,12 +116,16 @@ class Slam:
                 "use `cmaxslam-fbp velocity`"
             )
 
-    def check(self, recording: Recording, *, refine: bool = False, start_s: float | None = None) -> None:
-        """Raise a `RecordingError` where a run needs more passes over a recording than it can give."""
+    def check(self, recording: Recording, *, refine: bool | str | None = False, start_s: float | None = None) -> None:
+        """Raise an error where a run cannot refine so, or needs more passes over a recording than it can give."""
+        if isinstance(refine, str) and refine not in REFINEMENTS:
+            raise ConfigError(f"there is no refinement '{refine}': choose {' or '.join(REFINEMENTS)}")
+        if refine == "photometric" and self.config.events.subsample > 1:
+            raise ConfigError("--refine photometric needs events in a row: leave events.subsample at 1")
         if recording.live is None:
             return
         for name, wanted in (
-            ("--refine", refine),
+            ("--refine", bool(refine)),
             ("--hand-held", self.config.backend.translation != "none"),
             ("--start", bool(start_s)),
         ):
@@ -127,8 +141,9 @@ class Slam:
         *,
         start_s: float | None = None,
         duration_s: float | None = None,
-        refine: bool = False,
+        refine: bool | str | None = False,
         on_step: OnStep | None = None,
+        keep_events_s: float = 0.0,
     ) -> SlamResult:
         """Process a recording, or a range of it; Ctrl-C ends the work early and keeps what there is.
 
@@ -138,20 +153,25 @@ class Slam:
             With a calibrated camera.
         start_s, duration_s : float, optional
             Range in seconds from the first event.
-        refine : bool
+        refine : bool, "contrast" or "photometric"
             After the first pass, adjust all windows against the whole map, until they do not move any more. With
-            `backend.translation` everything is adjusted at once, with or without this.
+            `backend.translation` everything is adjusted at once, with or without this. With "photometric" control
+            rotations and the gradient of the brightness are then adjusted together to all events.
         on_step : callable, optional
             Called with a `Step` after each window.
+        keep_events_s : float
+            How much of the recording before the end of a window `Step.events` gives.
         """
         self.check(recording, refine=refine, start_s=start_s)
-        run = _Run(self.config, recording, start_s, duration_s, on_step or (lambda step: None))
+        run = _Run(self.config, recording, start_s, duration_s, on_step or (lambda step: None), keep_events_s)
         interrupted = False
         try:
             run.first_pass()
             moves = self.config.backend.translation != "none" and run.refine_hand_held()
             if refine and not moves:
                 run.refine()
+                if refine == "photometric":
+                    run.refine_photometric()
         except KeyboardInterrupt:
             if not run.has_result:
                 raise
@@ -163,9 +183,16 @@ class _Run:
     """The state of one run."""
 
     def __init__(
-        self, config: Config, recording: Recording, start_s: float | None, duration_s: float | None, on_step: OnStep
+        self,
+        config: Config,
+        recording: Recording,
+        start_s: float | None,
+        duration_s: float | None,
+        on_step: OnStep,
+        keep_events_s: float,
     ) -> None:
         self._config, self._recording, self._on_step = config, recording, on_step
+        self._keep_ns, self._kept = round(keep_events_s * NS_PER_S), Events.empty()
         self._range = start_s, duration_s
         camera = recording.require_camera()
         self._reference_faults = recording.check_reference()  # now, so that nothing is lost by it at the end
@@ -181,6 +208,8 @@ class _Run:
         self._passages_s = 0.0
         self._refining_since: float | None = None
         self._hand_held: HandHeld | None = None
+        self._last_window: Window | None = None
+        self._photometric_errors: tuple[float, float] | None = None
         self._hand_held_problem: str | None = None
 
     def first_pass(self) -> None:
@@ -216,11 +245,39 @@ class _Run:
         for stage, window in self._backend.refine(self._windows_again):
             self._tell(stage, window)
 
+    def refine_photometric(self) -> None:
+        """Adjust control rotations and gradient map together to what events in a row of a pixel say."""
+        from cmaxslam_fbp.intensity.photometric_refinement import PhotometricRefinement
+
+        state, camera = self._backend.state, self._recording.require_camera()
+        spline, reports = state.require_spline(), list(state.reports.values())
+        starts = np.array([report.start_ns for report in reports], np.int64)
+        is_in_map = np.array([report.tracking.is_in_map for report in reports])
+        choose = PixelChoice(camera.seen_pixels(), _PHOTOMETRIC_EVENTS / max(self._events, 1))
+        chunks = self._filtered(self._recording.chunks(*self._range), self._new_filter(), self._new_clock())
+        events = Events.concatenate(choose(chunk).between(spline.start_ns, spline.end_ns + 1) for chunk in chunks)
+        window = np.maximum(np.searchsorted(starts, events.t_ns, side="right") - 1, 0)
+        tracked = is_in_map[window]
+        pairs = find_pairs(events[tracked], np.cumsum(~is_in_map)[window[tracked]], camera.bearings())
+        projection = Equirectangular(*state.map.image.shape[::-1])
+        refinement = PhotometricRefinement(pairs, spline, projection, camera)
+        last = self._last_window
+        for number, turn in enumerate(refinement.run(), 1):
+            state.spline = refinement.spline
+            self._backend.refinement.turns_deg.append(turn)
+            self._photometric_errors = refinement.errors[0], refinement.errors[-1]
+            if last is not None:
+                self._tell(f"photometric refinement {number}", last)
+        for rebuilt in self._backend.refinement.rebuild_map(self._windows_again()):
+            self._tell("last map", rebuilt)
+
     def refine_hand_held(self) -> bool:
         """Adjust rotation, translation and distances to all events at once; tell whether the camera has moved at all.
 
         Where it has not, a rotation alone is more precise, and stays.
         """
+        from cmaxslam_fbp.backend.hand_refinement import HandRefinement
+
         self._refining_since = time.perf_counter()
         state, backend = self._backend.state, self._config.backend
         parts, window = [Events.empty()], None
@@ -285,16 +342,32 @@ class _Run:
                     self._start_ns = int(events.t_ns[0])
                 self._end_ns = int(events.t_ns[-1])
                 self._events += len(events)
+                if self._keep_ns:
+                    self._kept = Events.concatenate([self._kept, events])
             yield events
             began = time.perf_counter()
 
     def _windows(self, chunks: Iterable[Events]) -> Iterator[Window]:
         """Cut events into windows."""
-        return cut_into_windows(chunks, self._recording.sensor_size, self._config.backend)
+        return cut_into_windows(chunks, self._recording.sensor_size, self._config.backend, self._longest_passage_ns)
+
+    def _longest_passage_ns(self, t_ns: int) -> int:
+        """Return how long an edge may take to pass a pixel: the slower the image moves, the longer."""
+        shortest_s = self._config.backend.passage_s
+        camera = self._recording.require_camera()
+        radius_px = np.hypot(camera.width, camera.height) / np.sqrt(12)  # RMS distance from the middle
+        px_per_rad = np.array([camera.fy, camera.fx, radius_px])
+        speed_px_s = None if self._feed is None else self._feed.speed_at(t_ns, px_per_rad)
+        if speed_px_s is None:
+            return round(shortest_s * NS_PER_S)
+        crossing_s = _CROSSING_PX / max(speed_px_s, 1e-9)
+        return min(round(min(max(crossing_s, shortest_s), _SLOWEST * shortest_s) * NS_PER_S), LONGEST_NS)
 
     def _tell(self, stage: str, window: Window, report: WindowReport | None = None, speed_deg_s: float = 0.0) -> None:
         """Report a step."""
+        self._last_window = window
         state = self._backend.state
+        self._kept = self._kept.between(window.end_ns - self._keep_ns, self._end_ns + 1)
         rotation = state.require_spline().rotations_at(window.next_ns)
         settled_ns = self._backend.settled_ns if self._refining_since is None else None
         if settled_ns is not None:
@@ -311,11 +384,16 @@ class _Run:
                 rotation,
                 state.map.image,
                 settled_ns,
-                lambda: replace(window.events, t_ns=self._clock.to_recording(window.events.t_ns)),
+                partial(self._last_events, window.end_ns),
                 self._stretches,
                 self.result,
             )
         )
+
+    def _last_events(self, end_ns: int) -> Events:
+        """Return what is kept of the events before the end of a window."""
+        events = self._kept.between(end_ns - self._keep_ns, end_ns)
+        return replace(events, t_ns=self._clock.to_recording(events.t_ns))
 
     @property
     def has_result(self) -> bool:
@@ -356,6 +434,7 @@ class _Run:
                 0.0 if self._refining_since is None else now - self._refining_since,
             ),
             refinements=list(self._backend.refinement.turns_deg),
+            photometric_errors=self._photometric_errors,
             hand_held=self._hand_held,
             scene_distance_m=self._config.backend.scene_distance_m,
             hot_pixels=self._filter.hot_pixels,
@@ -375,40 +454,7 @@ class _Run:
             lines += self._recording.live.describe()
         if self._hand_held_problem is not None:
             lines.append(self._hand_held_problem)
-        hot, pixels = result.hot_pixels, self._recording.sensor_size.width * self._recording.sensor_size.height
-        if len(hot.pixels) > _MANY_HOT_PIXELS * pixels or hot.events > _MANY_HOT_EVENTS * result.events:
-            lines.append(
-                f"{len(hot.pixels):,} hot pixels were left out, with {hot.events:,} events beside the "
-                f"{result.events:,} that are used; events.hot_pixel_factor=null keeps them"
-            )
-        word, reason = result.trust
-        if word is Tracking.NOT_A_ROTATION:
-            hint = "if a hand moved the camera while it turned, --hand-held models that"
-            lines.append(f"this recording is not a rotation ({reason}); {hint}")
-        by_chance = sum(window.reason == BY_CHANCE for window in result.windows)
-        if by_chance > _MANY_BY_CHANCE * len(result.windows):
-            lines.append(
-                f"in {by_chance} of {len(result.windows)} windows {BY_CHANCE}: the camera counts as still there; if it "
-                "moves, its events drown in noise"
-            )
-        if result.gaps_ns:
-            longest_s = max(end - start for start, end in result.gaps_ns) / NS_PER_S
-            lines.append(
-                f"{len(result.gaps_ns)} gap(s) without events, the longest of {longest_s:.1f} s, the first at "
-                f"{(result.gaps_ns[0][0] - result.start_ns) / NS_PER_S:.2f} s: there the trajectory has no poses"
-            )
-        if result.lost_windows:
-            first = next(window for window in result.windows if window.tracking is Tracking.LOST)
-            lines.append(
-                f"tracking was lost in {result.lost_windows} of {len(result.windows)} windows, first at "
-                f"{(first.start_ns - result.start_ns) / NS_PER_S:.2f} s; there the trajectory is the frontend's"
-            )
-        found = [window for window in result.windows if window.tracking is Tracking.FOUND_AGAIN]
-        if found:
-            times = ", ".join(f"{(window.start_ns - result.start_ns) / NS_PER_S:.2f}" for window in found[:5])
-            more = f" and {len(found) - 5} times more" if len(found) > 5 else ""
-            lines.append(f"found again in the map at {times} s{more}: there the trajectory jumps")
-        return lines
+        return lines + warnings_of(result, self._recording.sensor_size)
 
     def evaluated(self, result: SlamResult) -> SlamResult:
         """Return a result with its errors, where the recording has a reference."""

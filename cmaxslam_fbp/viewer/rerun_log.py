@@ -4,7 +4,8 @@
 | --- | --- |
 | `world/camera` | the camera on its path, at 200 Hz; below it its image |
 | `world/path/...` | where its optical axis has pointed, piece by piece |
-| `events`, `packet/before`, `packet/after` | the last events of a window; their image as they came, and motion undone |
+| `events` | the recording's last events before the end of a window, blue where it became darker, red where brighter |
+| `packet/before`, `packet/after` | the image of these events as they came, and with the motion undone |
 | `map` | the panorama as it grows |
 | `curves/...` | angular velocity, speed, contrast, match with the map, number of events |
 | `tracking` | what became of each window |
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import MissingExtraError, OutputError
@@ -28,6 +30,7 @@ from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.trajectory import RotationTrajectory
 
 TIMELINE = "recording"
+_POLARITY_COLORS = np.array([[37, 99, 235], [220, 38, 38]], np.uint8)
 
 
 class RerunLog:
@@ -90,13 +93,14 @@ class RerunLog:
         *,
         tracking: str,
         events_px: FloatArray,
+        polarities: npt.NDArray[np.uint8],
         pictures: Mapping[str, bytes],
         figures: Mapping[str, float | None],
     ) -> None:
-        """Add a window at its time: events (N, 2), pictures (PNG) by entity, figures by curve."""
+        """Add a window at its time: events (N, 2) and (N,), pictures (PNG) by entity, figures by curve."""
         rr, log = self._rerun, self._stream.log
         self._stream.set_time(TIMELINE, duration=t_s)
-        log("events", rr.Points2D(events_px, colors=[0, 0, 0], radii=0.5))
+        log("events", rr.Points2D(events_px, colors=_POLARITY_COLORS[polarities], radii=0.5))
         for entity, picture in pictures.items():
             log(entity, rr.EncodedImage(contents=picture, media_type="image/png"))
         for name, value in figures.items():
@@ -126,6 +130,7 @@ def _layout(rr: Any) -> Any:
         views.Spatial3DView(origin="world", name="camera"), views.Spatial2DView(origin="map", name="map")
     )
     right = views.Vertical(
+        views.Spatial2DView(origin="events", name="events"),
         views.Spatial2DView(origin="packet/before", name="packet, as it came"),
         views.Spatial2DView(origin="packet/after", name="packet, motion undone"),
         views.TimeSeriesView(origin="curves/angular_velocity_deg_s", name="angular velocity"),

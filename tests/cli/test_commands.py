@@ -5,8 +5,10 @@ import sys
 
 import numpy as np
 import pytest
+import typer
 
 from cmaxslam_fbp import __version__
+from cmaxslam_fbp.cli.app import app
 from cmaxslam_fbp.geometry.camera import davis240c
 from cmaxslam_fbp.io import Recording, open_recording
 from cmaxslam_fbp.io.trajectory_files import write_trajectory
@@ -264,3 +266,24 @@ def test_a_reader_that_has_gone_is_no_error(recording):
         text=True,
     )
     assert done.stderr == "1\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([], None),
+        (["--refine"], "contrast"),
+        (["--refine", "--quiet"], "contrast"),
+        (["--refine", "photometric"], "photometric"),
+        (["--refine=photometric"], "photometric"),
+        (["--refine", "contrast"], "contrast"),
+    ],
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_refine_is_a_flag_that_may_have_a_value(given, expected, is_first):
+    """Also right before the recording, which is no kind of refinement."""
+    command = typer.main.get_command(app).commands["run"]
+    words = [*given, "boxes.bag"] if is_first else ["boxes.bag", *given]
+    context = command.make_context("run", words)
+    assert context.params["refine"] == expected
+    assert str(context.params["path"]) == "boxes.bag"

@@ -204,3 +204,18 @@ def test_where_there_are_too_many_passages_some_pixels_are_looked_at_and_theirs_
     assert rates_s(some, *quiet) == pytest.approx(rates_s(every, *quiet), rel=0.02)  # all pixels again
     strong = {row for row in rows_of(some) if row[3] > 1}
     assert strong < set(rows_of(every))
+
+
+def test_a_run_lasts_as_long_as_its_time_allows() -> None:
+    times = np.array([0, 10, 20, 100, 180, 260, 400, 480, 560], np.int64) * 1_000_000
+    ones = np.ones(len(times), np.uint16)
+    p = np.array([0, 1, 1, 0, 0, 0, 1, 1, 1], np.uint8)
+    events = Events(times, ones, ones, p)
+
+    def longest_ns(t_ns: int) -> int:
+        return 200_000_000 if 100_000_000 <= t_ns < 300_000_000 else 50_000_000
+
+    for chunks in ([events], [events[k : k + 1] for k in range(len(events))]):
+        found = Events.concatenate(list(edge_passages(chunks, SIZE, longest_ns)))
+        assert found.p[1:-1].tolist() == [1, 2, 3, 1, 1, 1]  # between the stream's first and last event
+        assert found.t_ns[3] == 140_000_000

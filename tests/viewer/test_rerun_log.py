@@ -1,13 +1,17 @@
 """`run --rerun`: the file is read back by Rerun's own reader."""
 
+import csv
 import json
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pytest
 
 from cmaxslam_fbp.errors import MissingExtraError, OutputError
+from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.io import open_recording
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
 from cmaxslam_fbp.viewer import rerun_log
 
@@ -22,6 +26,7 @@ def out(simulated_bag, tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("rerun") / "out"
     command = ["run", simulated_bag, "--out", folder, "--duration", "1.5", "--rerun", folder / "a.rrd", "--quiet"]
+    command += ["--set", "events.hot_pixel_factor=null"]  # then every event is one that is shown
     subprocess.run([sys.executable, "-m", "cmaxslam_fbp", *map(str, command)], check=True)
     return folder
 
@@ -69,6 +74,23 @@ def test_the_camera_is_where_the_trajectory_says(logged, out):
     )
     quaternions = np.array(camera["Transform3D:quaternion"], float).reshape(-1, 4)[order]
     np.testing.assert_allclose(quaternions, trajectory.quaternions_xyzw, atol=1e-6)
+
+
+def test_the_events_are_those_of_the_recording_before_the_end_of_each_window(logged, out, simulated_bag):
+    events = Events.concatenate(open_recording(simulated_bag).chunks(0.0, 1.5))
+    with (out / "windows.csv").open() as file:
+        ends_ns = [int(Decimal(row["end_s"]) * 10**9) for row in csv.DictReader(file)]
+    entry, seen = logged["/events"], 0
+    order = np.argsort(entry["t_s"], kind="stable")
+    for end_ns, place in zip(ends_ns, order, strict=True):
+        raw = events.between(end_ns - 30_000_000, end_ns)
+        assert entry["t_s"][place] == pytest.approx(1e-9 * (raw.t_ns[-1] - events.t_ns[0]), abs=2e-9)
+        raw = raw[:: -(-len(raw) // 20_000) or 1]
+        np.testing.assert_array_equal(entry["Points2D:positions"][place], np.column_stack([raw.x, raw.y]))
+        is_red = (np.array(entry["Points2D:colors"][place], np.uint32) >> 24) > 128
+        np.testing.assert_array_equal(is_red, raw.p == 1)
+        seen += len(raw)
+    assert seen > 10_000
 
 
 def test_pictures_are_those_of_the_sensor_and_of_the_map(logged):
