@@ -5,14 +5,18 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
 import pytest
 
 from cmaxslam_fbp.io import Recording, open_recording
+from cmaxslam_fbp.io import run_folder as run_folder_module
 from cmaxslam_fbp.io.atomic_files import write_file
-from cmaxslam_fbp.io.run_folder import LOCK, run_folder
+from cmaxslam_fbp.io.run_folder import LOCK, default_run_folder, run_folder
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
 from cmaxslam_fbp.pipeline.output import OUTPUTS
 
@@ -106,7 +110,7 @@ def at_window(monkeypatch):
     from cmaxslam_fbp.pipeline import warm_up
 
     def arm(number, action):
-        inner, inner_warm_up, is_warm = Backend.process, warm_up.warm_up, []
+        inner, inner_warm_up, is_warm = Backend.process, warm_up.compile_once, []
 
         def process(self, window, velocities, **options):
             report = inner(self, window, velocities, **options)
@@ -120,7 +124,7 @@ def at_window(monkeypatch):
             return seconds
 
         monkeypatch.setattr(Backend, "process", process)
-        monkeypatch.setattr(warm_up, "warm_up", warm)
+        monkeypatch.setattr(warm_up, "compile_once", warm)
 
     return arm
 
@@ -172,7 +176,7 @@ def test_a_second_signal_ends_a_window_that_takes_too_long(run, simulated_bag, t
 def test_ctrl_c_during_the_warm_up_ends_the_program(run, simulated_bag, tmp_path, monkeypatch):
     from cmaxslam_fbp.pipeline import warm_up
 
-    monkeypatch.setattr(warm_up, "warm_up", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr(warm_up, "compile_once", lambda *_: os.kill(os.getpid(), signal.SIGINT))
     done = run("run", simulated_bag, "--out", "run", code=130)
     assert done.stderr == "interrupted before the first window was done: there is nothing to keep\n"
     assert not (tmp_path / "run").exists()
@@ -237,6 +241,16 @@ def test_two_runs_do_not_share_a_folder(run, simulated_bag, tmp_path):
         done = run("run", simulated_bag, "--out", "run", "--overwrite", code=1)
         assert f"another run (process {os.getpid()} on " in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_runs_of_one_second_have_folders_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run_folder_module, "datetime", SimpleNamespace(now=lambda: datetime(2026, 1, 2, 3, 4, 5)))
+    names = ["boxes-20260102-030405", "boxes-20260102-030405-2", "boxes-20260102-030405-3"]
+    for name in names:
+        folder = default_run_folder(Path("elsewhere/boxes.bag"))
+        assert folder == Path("runs") / name
+        folder.mkdir(parents=True)
 
 
 def test_the_lock_of_a_run_that_is_gone_is_taken_over(run, simulated_bag, tmp_path):
