@@ -1,4 +1,8 @@
 import json
+import re
+from importlib.metadata import requires
+
+from cmaxslam_fbp.cli import doctor
 
 
 def test_a_working_installation_is_healthy_and_tells_its_speed(run_alone):
@@ -20,3 +24,10 @@ def test_broken_libraries_are_named_and_exit_with_1(run_alone, tmp_path):
     assert [line.split()[0] for line in lines] == ["opencv", "rosbags"]
     assert all("libGL.so.1" in line for line in lines)
     assert "Traceback" not in done.stderr
+
+
+def test_what_is_optional_has_the_name_under_which_its_extra_installs_it():
+    """The module `rerun` is in `rerun-sdk`: by another name an installed library would be called missing."""
+    installs = {re.match(r"[\w-]+", line)[0]: line for line in requires("cmaxslam-fbp")}
+    for name, extra in doctor._EXTRAS.items():
+        assert re.search(f"extra == ['\"]{extra}['\"]", installs[name])
