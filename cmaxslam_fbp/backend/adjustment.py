@@ -29,7 +29,7 @@ from cmaxslam_fbp.trajectory.spline import RotationSpline
 SLOT_NS = 1_000_000  # time over which the rotation is taken as linear
 _MARGIN_PX = 16  # by which events may move during the optimisation
 _MODEL_SCALE = 0.7  # of the objective's Hessian, which is too large by what it leaves out
-_MOST_CONTRASTS = 32  # shapes of regions whose images are kept at hand
+_MOST_CONTRASTS, _MOST_PIXELS = 32, 6_000_000  # shapes of regions, and pixels in all, whose images are kept at hand
 _PRIOR_S = 0.025  # the time over which `prior_events` speak for a change of the rate
 
 
@@ -136,8 +136,11 @@ class Adjuster:
         if key in self._contrasts:
             self._contrasts[key] = self._contrasts.pop(key)  # the last one is the last to go
         else:
-            if len(self._contrasts) == _MOST_CONTRASTS:
-                del self._contrasts[next(iter(self._contrasts))]
+            pixels = sum(_pixels(kept) for kept, *_ in (*self._contrasts, key))
+            while self._contrasts and (len(self._contrasts) == _MOST_CONTRASTS or pixels > _MOST_PIXELS):
+                oldest = next(iter(self._contrasts))
+                pixels -= _pixels(oldest[0])
+                del self._contrasts[oldest]
             reconstruction = None if self._config.reconstruction == "none" else self._config.reconstruction
             self._contrasts[key] = RegionContrast(
                 Binning(region.frame_shape, self._config.kernel, reconstruction, backend=compute),
@@ -147,6 +150,10 @@ class Adjuster:
                 self._score,
             )
         return self._contrasts[key]
+
+
+def _pixels(region: Region) -> int:
+    return region.shape[0] * region.shape[1]
 
 
 def make_solver(config: BackendConfig, focal_px: float) -> Solver:

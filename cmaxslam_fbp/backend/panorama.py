@@ -15,6 +15,8 @@ from cmaxslam_fbp.backend.tracking import correlation
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.geometry.camera import Camera
 
+Span = tuple[int, int]  # the first and the end
+
 VISIT_NS = 50_000_000  # the field of view is looked up this often
 _WIDTH_STEP, _MOST_COLUMNS = 512, 4096  # of a map that is as fine as the sensor
 _FEWEST_VISITS = 8  # of a pixel whose map a window is compared with: one that was hardly seen says little
@@ -76,14 +78,13 @@ class PanoramaMap:
 
     def add(self, region: Region, image: SingleArray) -> None:
         """Add an image of events, except at pixels that were in the field of view more than `max_visits` times."""
-        if int(self.visits.max()) > self._config.max_visits:
-            image = image * region.cut_out((self.visits <= self._config.max_visits).astype(np.float32))
-        region.add_to(self.image, image)
+        is_open = region.cut_out(self.visits) <= self._config.max_visits
+        region.add_to(self.image, image if is_open.all() else image * is_open)
 
     def replace(self, region: Region, old: SingleArray | float, new: SingleArray) -> None:
         """Put an image in the place of one that was added before."""
         region.add_to(self.image, new - old)
-        np.maximum(self.image, 0, out=self.image)
+        region.make_positive(self.image)
 
     def emptied(self) -> PanoramaMap:
         """Return a map without events, on which no pixel was seen yet: what is added to it is added everywhere."""
@@ -105,12 +106,39 @@ def map_size(config: BackendConfig, camera: Camera) -> tuple[int, int]:
 
 
 def add_visits(visits: npt.NDArray[np.int32], planes: FloatArray, rotations: FloatArray) -> None:
-    """Count the pixels of a panorama (height, width) inside planes (4, 3), for orientations `R_wc` (M, 3, 3)."""
+    """Count the pixels of a panorama (height, width) inside planes (4, 3), for orientations `R_wc` (M, 3, 3).
+
+    Only those are looked at that are as near to the optical axis as a corner of the field of view.
+    """
     height, width = visits.shape
     angles = ((np.arange(size) - size / 2) * 2 * np.pi / width for size in (width, height))
     circles = [np.stack([np.sin(angle), np.cos(angle)]).astype(np.float32) for angle in angles]
+    left, right, top, bottom = planes
+    corners = np.array([np.cross(one, other) for one in (left, right) for other in (top, bottom)])
+    reach = np.arccos(np.min(np.abs(corners[:, 2]) / np.linalg.norm(corners, axis=1)))
     for R_wc in rotations:
-        kernels.count_visits(*circles, (planes @ R_wc.T).astype(np.float32), visits)
+        turned = (planes @ R_wc.T).astype(np.float32)
+        rows, spans = _cap(R_wc[:, 2], reach, height, width)
+        for columns in spans:
+            kernels.count_visits(*circles, turned, rows, columns, visits)
+
+
+def _cap(axis: FloatArray, reach: float, height: int, width: int) -> tuple[Span, list[Span]]:
+    """Return rows and columns of a panorama with all directions within an angle of an axis (3,), by first and end.
+
+    At a latitude `phi` such a cap reaches `asin(sin(reach) / cos(phi))` to either side, or holds a pole. The columns
+    are two parts, before the seam and behind it.
+    """
+    focal_px = width / (2 * np.pi)
+    latitude, longitude = np.arcsin(np.clip(axis[1], -1, 1)), np.arctan2(axis[0], axis[2])
+    middle = height / 2 + focal_px * latitude
+    rows = max(int(middle - focal_px * reach), 0), min(int(middle + focal_px * reach) + 2, height)
+    if abs(latitude) + reach >= np.pi / 2:
+        return rows, [(0, width)]
+    aside_px = focal_px * np.arcsin(np.sin(reach) / np.cos(latitude))
+    first = int(width / 2 + focal_px * longitude - aside_px) % width  # whole turns are added by the modulo
+    end = first + min(int(2 * aside_px) + 3, width)
+    return rows, [(first, min(end, width)), (0, max(end - width, 0))]
 
 
 def _block_sums(image: npt.NDArray[Any], factor: int) -> FloatArray:

@@ -11,14 +11,15 @@ _YES, _NO = np.int32(1), np.int32(0)
 
 
 @compiled(fastmath=CONTRACTED)
-def count_visits(longitudes, latitudes, planes, visits):
+def count_visits(longitudes, latitudes, planes, rows, columns, visits):
     """Add one to every pixel whose direction lies on the positive side of four planes through the camera's centre.
 
     `longitudes` (2, width) and `latitudes` (2, height) float32 are the sines and cosines of the columns and rows,
-    `planes` (4, 3) float32 the inward normals in the world frame, `visits` (height, width) int32 the counts.
+    `planes` (4, 3) float32 the inward normals in the world frame, `rows` and `columns` the first and the end of those
+    to look at, `visits` (height, width) int32 the counts.
     """
     sines, cosines = longitudes[0], longitudes[1]
-    for row in range(len(visits)):
+    for row in range(rows[0], rows[1]):
         level, down = latitudes[1, row], latitudes[0, row]
         counts = visits[row]
         # Along a row, a side is `a sin + b + c cos` of the longitude.
@@ -26,7 +27,7 @@ def count_visits(longitudes, latitudes, planes, visits):
         b0, b1, b2 = level * planes[1, 0], down * planes[1, 1], level * planes[1, 2]
         c0, c1, c2 = level * planes[2, 0], down * planes[2, 1], level * planes[2, 2]
         d0, d1, d2 = level * planes[3, 0], down * planes[3, 1], level * planes[3, 2]
-        for i in range(len(counts)):
+        for i in range(columns[0], columns[1]):
             x, z = sines[i], cosines[i]
             least = a0 * x + a1 + a2 * z
             side = b0 * x + b1 + b2 * z

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -69,10 +70,20 @@ class Region:
 
     def add_to(self, panorama: SingleArray, image: SingleArray) -> None:
         """Add an image of the region to the panorama (height, width)."""
+        for part, columns in self._parts(panorama):
+            part += image[:, columns]
+
+    def make_positive(self, panorama: SingleArray) -> None:
+        """Raise what is negative in the region's part of a panorama (height, width) to zero."""
+        for part, _ in self._parts(panorama):
+            np.maximum(part, 0, out=part)
+
+    def _parts(self, panorama: SingleArray) -> Iterator[tuple[SingleArray, slice]]:
+        """Yield the parts of a panorama before and behind its seam, with the region's columns of each."""
         rows = slice(self.top, self.top + self.shape[0])
         before_seam = min(panorama.shape[1] - self.left, self.shape[1])
-        panorama[rows, self.left : self.left + before_seam] += image[:, :before_seam]
-        panorama[rows, : self.shape[1] - before_seam] += image[:, before_seam:]
+        yield panorama[rows, self.left : self.left + before_seam], slice(before_seam)
+        yield panorama[rows, : self.shape[1] - before_seam], slice(before_seam, None)
 
 
 def find_region(points: SingleArray, panorama: tuple[int, int], margin_px: int) -> Region:

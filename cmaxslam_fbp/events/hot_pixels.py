@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -54,7 +55,7 @@ class HotPixelFilter:
 
     def run(self, chunks: Iterable[Events]) -> Iterator[Events]:
         """Yield the events of a stream that are not of hot pixels; all that came before an error come before it."""
-        held: list[Events] = []
+        held: deque[Events] = deque()
         end_ns: int | None = None
         error: Exception | None = None
         try:
@@ -70,7 +71,6 @@ class HotPixelFilter:
                     if len(events):
                         blocks = (int(events.t_ns[0]) - end_ns) // _BLOCK_NS + 1
                         yield from self._judged(held, blocks)
-                        held = []
                         end_ns += blocks * _BLOCK_NS
         except Exception as raised:
             error = raised
@@ -86,8 +86,8 @@ class HotPixelFilter:
         rows, columns = np.divmod(pixels, self._size.width)
         return HotPixels(list(zip(columns.tolist(), rows.tolist(), self._dropped[pixels].tolist(), strict=True)))
 
-    def _judged(self, held: list[Events], blocks: int) -> Iterator[Events]:
-        """Judge all pixels by the events of a block; yield those events without the ones of hot pixels.
+    def _judged(self, held: deque[Events], blocks: int) -> Iterator[Events]:
+        """Judge all pixels by the events of a block; yield those events, which leave `held`, without those of hot ones.
 
         The next block is so many blocks later.
         """
@@ -103,10 +103,12 @@ class HotPixelFilter:
         self._blocks_since = blocks
         kernels.add_decayed(self._remembered, fading, self._counts)
         kernels.mark_hot(self._remembered, np.float32(_FEWEST_REMEMBERED), width, factor, hot)
-        if not hot.any():
-            yield from held
-            return
-        for events in held:
+        drops = bool(hot.any())
+        while held:
+            events = held.popleft()
+            if not drops:
+                yield events
+                continue
             kept = Events(
                 np.empty_like(events.t_ns), np.empty_like(events.x), np.empty_like(events.y), np.empty_like(events.p)
             )

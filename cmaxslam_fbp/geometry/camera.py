@@ -14,6 +14,7 @@ from cmaxslam_fbp.geometry.lenses import LENSES
 
 MAX_OFF_AXIS_DEG = 80.0  # beyond it nothing is seen: points of the plane `z = 1` run away
 _ROUND_TRIP_PX = 1e-3
+_BLOCK = 1 << 15  # pixels whose lens is inverted at a time: it takes dozens of arrays
 # The part of a sensor on which a lens must see: the wide ones may leave its corners, or all around a circle, dark.
 _LEAST_SEEN, _LEAST_SEEN_WIDE = 0.9, 0.25
 
@@ -111,17 +112,20 @@ class Camera:
 
     def bearings(self) -> FloatArray:
         """Return the unit direction (height, width, 3) that every pixel of the sensor sees."""
-        points = self.undistorted_pixels()
-        rays = np.concatenate([points, np.ones((*points.shape[:2], 1))], axis=-1)
-        return rays / np.linalg.norm(rays, axis=-1, keepdims=True)
+        rays = np.ones((self.height, self.width, 3))
+        rays[..., :2] = self.undistorted_pixels()
+        for row in rays:
+            row /= np.linalg.norm(row, axis=-1, keepdims=True)
+        return rays
 
 
 @lru_cache(maxsize=8)
 def _undistorted_pixels(camera: Camera) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """Invert the lens at every pixel, once per camera."""
-    rows, columns = np.mgrid[: camera.height, : camera.width]
-    pixels = np.stack([columns, rows], axis=-1).reshape(-1, 2).astype(np.float64)
-    points = camera.undistort(pixels)
+    grid = np.empty((camera.height, camera.width, 2))
+    grid[..., 0], grid[..., 1] = np.arange(camera.width), np.arange(camera.height)[:, None]
+    pixels = grid.reshape(-1, 2)
+    points = np.concatenate([camera.undistort(part) for part in np.split(pixels, range(_BLOCK, len(pixels), _BLOCK))])
     seen = np.isfinite(points).all(axis=1)
     least = _LEAST_SEEN_WIDE if LENSES[camera.distortion_model].is_wide else _LEAST_SEEN
     if seen.mean() < least:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cmaxslam_fbp.errors import OutputError
+
+Contents = str | bytes | Sequence[bytes | memoryview]
 
 
 @contextmanager
@@ -41,8 +43,10 @@ def in_the_making(path: Path, *, make_folder: bool = False, ending: str = "") ->
                 temporary.unlink(missing_ok=True)
 
 
-def write_file(path: Path, data: str | bytes, *, make_folder: bool = False) -> Path:
-    """Write text or bytes to a file; return its path."""
-    with in_the_making(path, make_folder=make_folder) as temporary:
-        temporary.write_bytes(data.encode(errors="backslashreplace") if isinstance(data, str) else data)
+def write_file(path: Path, data: Contents, *, make_folder: bool = False) -> Path:
+    """Write text or bytes, in one piece or in several, to a file; return its path."""
+    if isinstance(data, str):
+        data = data.encode(errors="backslashreplace")
+    with in_the_making(path, make_folder=make_folder) as temporary, temporary.open("wb") as file:
+        file.writelines([data] if isinstance(data, bytes) else data)
     return path

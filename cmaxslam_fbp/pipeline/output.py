@@ -24,7 +24,7 @@ from cmaxslam_fbp.config import Config, dump_config
 from cmaxslam_fbp.errors import CmaxSlamError
 from cmaxslam_fbp.evaluation import event_area
 from cmaxslam_fbp.io import Recording
-from cmaxslam_fbp.io.atomic_files import write_file
+from cmaxslam_fbp.io.atomic_files import Contents, write_file
 from cmaxslam_fbp.io.opencv_calibration import format_opencv_yaml
 from cmaxslam_fbp.io.trajectory_files import format_seconds, trajectory_lines
 from cmaxslam_fbp.pipeline.result import SlamResult
@@ -94,7 +94,7 @@ class Run:
         return drawn or (None, None, None)
 
 
-Output = Callable[[Run], str | bytes | None]
+Output = Callable[[Run], Contents | None]
 
 
 @dataclass(frozen=True)
@@ -144,12 +144,13 @@ def _drawn(draw: Callable[[Any], Picture], values: FloatArray | SingleArray | No
     return None if values is None else encode_png(draw(values))
 
 
-def _npy(array: FloatArray | SingleArray | None) -> bytes | None:
+def _npy(array: FloatArray | SingleArray | None) -> list[bytes | memoryview] | None:
+    """Return header and data of an `.npy` file, without a copy."""
     if array is None:
         return None
-    buffer = io.BytesIO()
-    np.save(buffer, array.astype(np.float32, copy=False), allow_pickle=False)
-    return buffer.getvalue()
+    single, header = np.ascontiguousarray(array, np.float32), io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(single))
+    return [header.getvalue(), single.data.cast("B")]
 
 
 def trajectory_header(result: SlamResult) -> str:

@@ -17,11 +17,14 @@ def draw_map(panorama: npt.NDArray[np.float32], gamma: float = GAMMA) -> npt.NDA
 
     `255 (1 - min(I / I_max, 1)^gamma)`, with `I_max` exceeded by one in fifty of the pixels that have events.
     """
-    touched = panorama[panorama > 0]
-    largest = float(np.percentile(touched, _BLACK_PERCENTILE)) if len(touched) else 1.0
-    with np.errstate(over="ignore"):  # a damaged map may have any values
-        strength = np.clip(panorama / largest, 0, 1) ** gamma
-    return np.rint(255 * (1 - strength)).astype(np.uint8)
+    picture = np.full(panorama.shape, 255, np.uint8)
+    has_events = panorama > 0
+    counts = panorama[has_events]  # a small part of a large map
+    if len(counts):
+        with np.errstate(over="ignore"):  # a damaged map may have any values
+            strength = np.clip(counts / np.percentile(counts, _BLACK_PERCENTILE), 0, 1) ** gamma
+        picture[has_events] = np.rint(255 * (1 - strength))
+    return picture
 
 
 def draw_graticule(picture: npt.NDArray[np.uint8], step_deg: float = 30.0, grey: int = 222) -> npt.NDArray[np.uint8]:

@@ -16,6 +16,9 @@ TURNS = {
     "ahead": Rotation.identity(),
     "behind": Rotation.from_euler("y", 179, degrees=True),
     "up and rolled": Rotation.from_euler("yxz", [50, 75, 30], degrees=True),
+    "straight down": Rotation.from_euler("x", -90, degrees=True),
+    "beside the seam": Rotation.from_euler("yx", [-165, 40], degrees=True),
+    **{f"anywhere, {n}": Rotation.random(random_state=n) for n in range(12)},
 }
 
 
@@ -35,6 +38,16 @@ def test_visits_count_the_pixels_whose_direction_the_sensor_sees(name):
     clear = np.abs(inside) > 1e-3
     np.testing.assert_array_equal(world.visits.reshape(-1)[clear], (inside > 0)[clear])
     assert world.visits.sum() > 400
+
+
+def test_a_map_stays_positive_where_more_is_taken_out_than_there_is():
+    world = PanoramaMap(BackendConfig(panorama_size=(256, 128), max_visits=10), PINHOLE)
+    region = Region(40, 250, (30, 60))
+    world.add(region, np.full((30, 60), 2, np.float32))
+    world.replace(region, np.full((30, 60), 5, np.float32), np.eye(30, 60, dtype=np.float32) * 4)
+    expected = np.zeros((128, 256), np.float32)
+    expected[np.arange(40, 70), (250 + np.arange(30)) % 256] = 1
+    np.testing.assert_array_equal(world.image, expected)
 
 
 def test_the_field_of_view_holds_all_pixels_of_a_distorted_sensor():

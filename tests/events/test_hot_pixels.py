@@ -1,3 +1,4 @@
+import weakref
 from itertools import pairwise
 
 import numpy as np
@@ -125,3 +126,10 @@ def test_nothing_is_dropped_of_a_sensor_without_hot_pixels(peak_speed_deg_s):
     events = sum(len(chunk) for chunk in hot_pixels.run(simulation.chunks()))
     assert events > 10_000
     assert hot_pixels.found.pixels == []
+
+
+def test_what_has_been_given_is_not_kept():
+    events = together(noise(20))
+    stream = HotPixelFilter(SIZE, 5.0).run(events[first : first + 100] for first in range(0, len(events), 100))
+    given_away = [weakref.ref(next(stream).t_ns) for _ in range(20)]
+    assert [reference() is None for reference in given_away] == [True] * 19 + [False]
