@@ -65,8 +65,10 @@ class Region:
 
     def cut_out(self, panorama: npt.NDArray[Number]) -> npt.NDArray[Number]:
         """Return a copy of the region's part of a panorama (height, width)."""
-        columns = (self.left + np.arange(self.shape[1])) % panorama.shape[1]
-        return np.ascontiguousarray(panorama[self.top : self.top + self.shape[0]][:, columns])
+        cut = np.empty(self.shape, panorama.dtype)
+        for part, columns in self._parts(panorama):
+            cut[:, columns] = part
+        return cut
 
     def add_to(self, panorama: SingleArray, image: SingleArray) -> None:
         """Add an image of the region to the panorama (height, width)."""
@@ -78,7 +80,7 @@ class Region:
         for part, _ in self._parts(panorama):
             np.maximum(part, 0, out=part)
 
-    def _parts(self, panorama: SingleArray) -> Iterator[tuple[SingleArray, slice]]:
+    def _parts(self, panorama: npt.NDArray[Number]) -> Iterator[tuple[npt.NDArray[Number], slice]]:
         """Yield the parts of a panorama before and behind its seam, with the region's columns of each."""
         rows = slice(self.top, self.top + self.shape[0])
         before_seam = min(panorama.shape[1] - self.left, self.shape[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
 
 import numpy as np
 
@@ -85,7 +84,7 @@ class EdgePassages:
         self._bits = int(16 * pixels).bit_length()
         self._keys: list[IntArray] = []
         self._most_s, self._mask = most_s, np.uint64(0)
-        self._base_ns = 0
+        self._base_ns = self._settled_ns = 0  # from which stamps count; before which nothing comes any more
         self._passed_ns = _LONG_AGO_NS
         self._last: Events | None = None
 
@@ -93,9 +92,12 @@ class EdgePassages:
         """Add events; return the passages that no later event can change or precede."""
         if not len(events):
             return events
-        steps = events.t_ns // _STEP_NS
-        bounds = [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(events)]
-        parts = [self._add(events[first:last]) for first, last in pairwise(bounds) if last > first]
+        parts, first = [], 0
+        while first < len(events):
+            next_ns = (int(events.t_ns[first]) // _STEP_NS + 1) * _STEP_NS
+            last = int(np.searchsorted(events.t_ns, next_ns))
+            parts.append(self._add(events[first:last]))
+            first = last
         return parts[0] if len(parts) == 1 else Events.concatenate(parts)
 
     def _add(self, events: Events) -> Events:
@@ -108,9 +110,9 @@ class EdgePassages:
         before = Events.empty()
         if self._last is None:
             before = _single(events[:1])
-            self._base_ns = start_ns - LONGEST_NS
+            self._base_ns = self._settled_ns = start_ns - LONGEST_NS
         elif end_ns - self._base_ns >= _REACH_NS:
-            before = self._pass_on(start_ns - longest_ns)
+            before = self._pass_on(max(start_ns - longest_ns, self._settled_ns))
         self._last = _single(events[-1:])
         if self._mask:
             chosen = np.empty(len(events) + 1, np.int64)
@@ -123,7 +125,7 @@ class EdgePassages:
         self._keys.append(keys[:found])
         # Rarely: each time all pixels, and the passages that wait for their order, are looked at. Where runs may last
         # longer than before, those that have begun are waited for.
-        if end_ns - max(self._passed_ns, self._base_ns + longest_ns) <= longest_ns // 2:
+        if end_ns - max(self._passed_ns, self._settled_ns + longest_ns) <= longest_ns // 2:
             return before
         passed_s = (end_ns - max(self._passed_ns, start_ns - longest_ns)) / NS_PER_S
         self._passed_ns = end_ns
@@ -164,10 +166,12 @@ class EdgePassages:
         )
         read_keys(ordered, self._width, self._base_ns, self._bits, passages.t_ns, passages.x, passages.y, passages.p)
         self._keys = [keys[: len(keys) - count]]
-        if before_ns is not None:  # nothing comes before that time any more: keys and runs count from it
-            self._keys[0] -= since << self._bits
-            move_base(since, self._states, self._stamps)
-            self._base_ns = before_ns
+        if before_ns is not None:
+            self._settled_ns = before_ns
+            if since > _REACH_NS // 2:  # keys and runs count from there on
+                self._keys[0] -= since << self._bits
+                move_base(since, self._states, self._stamps)
+                self._base_ns = before_ns
         return passages
 
 

@@ -50,12 +50,14 @@ def middle_of(times):
 
 
 @given(
-    rows=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 2), st.integers(0, 1), st.integers(0, 1)), max_size=80),
-    longest_ns=st.integers(1, 40),
+    rows=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 2), st.integers(0, 1), st.integers(0, 1)), max_size=80),
+    longest=st.integers(1, 40),
+    unit_ns=st.sampled_from([1, 25_000_000]),  # in nanoseconds, or over ten seconds: stamps of 32 bits last for four
     cuts=st.lists(st.integers(0, 80), max_size=4),
 )
-def test_finds_what_a_loop_over_each_pixel_finds_however_the_stream_is_cut(rows, longest_ns, cuts):
-    rows = sorted(rows, key=lambda row: row[0])
+def test_finds_what_a_loop_over_each_pixel_finds_however_the_stream_is_cut(rows, longest, unit_ns, cuts):
+    longest_ns = longest * unit_ns
+    rows = sorted(((t * unit_ns, *pixel) for t, *pixel in rows), key=lambda row: row[0])
     wanted = [(*rows[0][:3], 1), (*rows[-1][:3], 1)] if rows else []
     seen = set()
     for pixel, run in runs_of(rows, longest_ns):
