@@ -10,6 +10,7 @@ megapixel must fit the caches.
 import numpy as np
 
 from cmaxslam_fbp.compiling import compiled
+from cmaxslam_fbp.events.prefetch_numba import AHEAD, prefetch
 
 LONGEST_RUN = 8  # events: a longer run counts as several
 STAMPS = LONGEST_RUN // 2  # the middle of a run lies at the last of these, at the latest
@@ -40,6 +41,10 @@ def add_events(t_ns, x, y, p, width, longest_ns, base_ns, bits, stamps, states, 
     """
     written = 0
     for i in range(len(t_ns)):
+        later = min(i + AHEAD, len(t_ns) - 1)
+        pixel = np.int64(y[later]) * width + x[later]
+        prefetch(stamps, pixel * STAMPS)
+        prefetch(states, pixel)
         pixel = np.int64(y[i]) * width + x[i]
         state = np.int64(states[pixel])
         polarity = np.int64(p[i])
