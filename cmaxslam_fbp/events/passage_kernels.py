@@ -122,35 +122,6 @@ def take_before(limit, keys, taken):
 
 
 @compiled
-def sort_keys(keys, ordered):
-    """Write keys (K,) in order: into as many buckets by their leading bits, then each bucket by insertion."""
-    if len(keys) == 0:
-        return
-    lowest, highest = keys[0], keys[0]
-    for key in keys:
-        lowest, highest = min(lowest, key), max(highest, key)
-    shift = 0
-    while (highest - lowest) >> shift >= len(keys):
-        shift += 1
-    places = np.zeros(((highest - lowest) >> shift) + 2, np.int32)
-    for key in keys:
-        places[((key - lowest) >> shift) + 1] += 1
-    for bucket in range(len(places) - 1):
-        places[bucket + 1] += places[bucket]
-    for key in keys:
-        bucket = (key - lowest) >> shift
-        ordered[places[bucket]] = key
-        places[bucket] += 1
-    for i in range(1, len(keys)):
-        key = ordered[i]
-        j = i
-        while j > 0 and ordered[j - 1] > key:
-            ordered[j] = ordered[j - 1]
-            j -= 1
-        ordered[j] = key
-
-
-@compiled
 def read_keys(keys, width, base_ns, bits, t_ns, x, y, n):
     """Write what keys (K,) stand for."""
     codes = (np.int64(1) << bits) - 1

@@ -151,7 +151,7 @@ class EdgePassages:
 
     def _pass_on(self, before_ns: int | None) -> Events:
         """Return the passages before a time, or all, in order; runs that began before it have ended."""
-        from cmaxslam_fbp.events.passage_kernels import end_runs, move_base, read_keys, sort_keys, take_before
+        from cmaxslam_fbp.events.passage_kernels import end_runs, move_base, read_keys, take_before
 
         since = _REACH_NS if before_ns is None else min(before_ns - self._base_ns, _REACH_NS)
         ended = np.empty(len(self._states), np.int64)
@@ -159,8 +159,8 @@ class EdgePassages:
         keys = np.concatenate([*self._keys, ended[:count]])
         due = np.empty_like(keys)
         count = take_before(since << self._bits, keys, due)
-        ordered = np.empty(count, np.int64)
-        sort_keys(due[:count], ordered)
+        ordered = due[:count]
+        ordered.sort()
         passages = Events(
             np.empty(count, np.int64), np.empty(count, np.uint16), np.empty(count, np.uint16), np.empty(count, np.uint8)
         )
