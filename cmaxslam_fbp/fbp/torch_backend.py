@@ -11,6 +11,9 @@ backpropagation: `K_0` is made of `k` while nothing has been differentiated with
 of `kappa` from then on.
 
 Samples of unequal length lie behind each other: each point has an `owner`, the frame that it belongs to.
+
+`torch.compile` does not look into autograd functions that have a forward mode. In its graph the two operations are
+nodes, which have the same code inside and the same rules for what goes backward, and know their kernels by a name.
 """
 
 from __future__ import annotations
@@ -53,6 +56,24 @@ class FrameKernels:
         """Return the polynomials of `k` or of `kappa`, as good as the type of number asks for."""
         kernel = self.k if is_exact else self.kappa
         return kernel_table(kernel, len(self.shape), is_single_precision=dtype != torch.float64)
+
+
+Grid = FrameKernels | str  # itself, or its name in a compiled graph
+_NAMES: dict[FrameKernels, str] = {}
+_NAMED: dict[str, FrameKernels] = {}
+
+
+def _name(grid: FrameKernels) -> str:
+    """Return a name by which `_grid` finds a grid."""
+    name = _NAMES.setdefault(grid, str(len(_NAMES)))
+    _NAMED[name] = grid
+    return name
+
+
+def _grid(name: str) -> FrameKernels:
+    """Return the grid of a name, or of a name and a number of owners behind a slash."""
+    name, _, owners = name.partition("/")
+    return replace(_NAMED[name], owners=int(owners)) if owners else _NAMED[name]
 
 
 class _Chunk:
@@ -140,13 +161,13 @@ def _raised(orders: Orders) -> Orders:
     return tuple(tuple(n + (e == d) for e, n in enumerate(order)) for order in orders for d in range(len(order)))
 
 
-def _gradients(points: Tensor, frame: Tensor, owner: Tensor | None, grid: FrameKernels, orders: Orders) -> Tensor:
+def _gradients(points: Tensor, frame: Tensor, owner: Tensor | None, grid: Grid, orders: Orders) -> Tensor:
     """Return the derivatives of `gather` with respect to the points: (..., N, M, D). Equal ones are gathered once."""
     raised = _raised(orders)
     distinct = tuple(dict.fromkeys(raised))
     gathered = gather(points, frame, owner, grid, distinct, False)
     picks = torch.tensor([distinct.index(order) for order in raised], device=points.device)
-    return gathered.index_select(-1, picks).reshape(*points.shape[:-1], len(orders), len(grid.shape))
+    return gathered.index_select(-1, picks).reshape(*points.shape[:-1], len(orders), points.shape[-1])
 
 
 def _in_front(info: Any, in_dims: Any, *tensors: Tensor | None) -> Iterator[Tensor | None]:
@@ -290,9 +311,66 @@ class Gather(torch.autograd.Function):
         return gather(*_in_front(info, in_dims, points, frame, owner), *constants), 0
 
 
-# Bound once, because `apply` has no types.
-scatter: Callable[..., Tensor] = Scatter.apply
-gather: Callable[..., Tensor] = Gather.apply
+def scatter(
+    points: Tensor, values: Tensor, owner: Tensor | None, grid: Grid, orders: Orders, is_exact: bool
+) -> Tensor:
+    """Return `Scatter` of the arguments; with the name of a grid, as a node of a compiled graph."""
+    operation: Callable[..., Tensor] = scatter_node if isinstance(grid, str) else Scatter.apply
+    return operation(points, values, owner, grid, _listed(grid, orders), is_exact)
+
+
+def gather(points: Tensor, frame: Tensor, owner: Tensor | None, grid: Grid, orders: Orders, is_exact: bool) -> Tensor:
+    """Return `Gather` of the arguments; with the name of a grid, as a node of a compiled graph."""
+    operation: Callable[..., Tensor] = gather_node if isinstance(grid, str) else Gather.apply
+    return operation(points, frame, owner, grid, _listed(grid, orders), is_exact)
+
+
+def _listed(grid: Grid, orders: Orders) -> Orders | list[int]:
+    """Return orders as a node takes them: one behind the other."""
+    return [n for order in orders for n in order] if isinstance(grid, str) else orders
+
+
+def _orders(listed: list[int], points: Tensor) -> Orders:
+    """Return orders that were listed for a node."""
+    dimensions = points.shape[-1]
+    return tuple(tuple(listed[m : m + dimensions]) for m in range(0, len(listed), dimensions))
+
+
+@torch.library.custom_op("cmaxslam_fbp::scatter", mutates_args=())
+def scatter_node(
+    points: Tensor, values: Tensor, owner: Tensor | None, grid: str, orders: list[int], is_exact: bool
+) -> Tensor:
+    """`Scatter` as a node of a compiled graph."""
+    return Scatter.forward(points, values, owner, _grid(grid), _orders(orders, points), is_exact).contiguous()
+
+
+@torch.library.custom_op("cmaxslam_fbp::gather", mutates_args=())
+def gather_node(
+    points: Tensor, frame: Tensor, owner: Tensor | None, grid: str, orders: list[int], is_exact: bool
+) -> Tensor:
+    """`Gather` as a node of a compiled graph."""
+    return Gather.forward(points, frame, owner, _grid(grid), _orders(orders, points), is_exact).contiguous()
+
+
+@scatter_node.register_fake
+def _(points: Tensor, values: Tensor, owner: Tensor | None, grid: str, orders: list[int], is_exact: bool) -> Tensor:
+    return points.new_empty((*points.shape[:-2], *_grid(grid).frames))
+
+
+@gather_node.register_fake
+def _(points: Tensor, frame: Tensor, owner: Tensor | None, grid: str, orders: list[int], is_exact: bool) -> Tensor:
+    return points.new_empty((*points.shape[:-1], len(_orders(orders, points))))
+
+
+def _keep_for_backward(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    """Keep what the derivatives of a node need: that of the functions, by names."""
+    points, other, owner, ctx.grid, orders, ctx.is_exact = inputs
+    ctx.orders = _orders(orders, points)
+    ctx.save_for_backward(points, other, owner)
+
+
+scatter_node.register_autograd(Scatter.backward, setup_context=_keep_for_backward)
+gather_node.register_autograd(Gather.backward, setup_context=_keep_for_backward)
 
 
 def _rises_to(ends: Tensor, count: int) -> bool:
@@ -306,8 +384,17 @@ class TorchBackend:
     """The operations on tensors; `forward` can be differentiated by autograd, and so can the others."""
 
     def __init__(self, shape: tuple[int, ...], forward_kernel: Kernel, derivative_kernel: Kernel) -> None:
-        self._grid = FrameKernels(shape, forward_kernel, derivative_kernel)
+        self._frames = FrameKernels(shape, forward_kernel, derivative_kernel)
+        self._name, self._shape = _name(self._frames), shape
         self._value: Orders = ((0,) * len(shape),)
+
+    @property
+    def _grid(self) -> Grid:
+        return self._name if torch.compiler.is_compiling() else self._frames
+
+    def _shared_grid(self, owners: int) -> Grid:
+        """Return the grid of points that are shared among some frames."""
+        return f"{self._name}/{owners}" if torch.compiler.is_compiling() else replace(self._frames, owners=owners)
 
     def count_ignored(self, points: Tensor) -> int:
         """Return the number of points with a coordinate that is not finite."""
@@ -327,7 +414,7 @@ class TorchBackend:
                 "offsets must be whole numbers (B + 1,) in rising order, from 0 to the number of the points (N, D)"
             )
         owner = torch.bucketize(torch.arange(len(x), device=x.device), ends[1:-1].to(x.device), right=True)
-        return scatter(x, w[..., None], owner, replace(self._grid, owners=len(ends) - 1), self._value, True)
+        return scatter(x, w[..., None], owner, self._shared_grid(len(ends) - 1), self._value, True)
 
     def jvp(
         self,
@@ -339,7 +426,7 @@ class TorchBackend:
     ) -> Tensor:
         """`hdot_j = sum_i w_i sum_d xdot_id d/dx_id prod_e kappa(x_ie - j_e) + sum_i wdot_i prod_d k(x_id - j_d)`."""
         x, w = self._points(points, out), self._weights(points, weights)
-        frame_dot = x.new_zeros((*x.shape[:-2], *self._grid.shape))
+        frame_dot = x.new_zeros((*x.shape[:-2], *self._shape))
         if points_dot is not None:
             along = w[..., None] * self._like(points_dot, x, x.shape, "points_dot")
             frame_dot = frame_dot + scatter(x, along, None, self._grid, _raised(self._value), False)
@@ -375,7 +462,7 @@ class TorchBackend:
         return w[..., None] * gather(x, self._frame(frame_bar, x), None, self._grid, upper, False)
 
     def _points(self, points: Tensor, out: None) -> Tensor:
-        dimensions = len(self._grid.shape)
+        dimensions = len(self._shape)
         if not isinstance(points, Tensor) or not points.is_floating_point():
             raise BinningError("the torch backend takes tensors of a floating type as points")
         if points.ndim < 2 or points.shape[-1] != dimensions:
@@ -390,7 +477,7 @@ class TorchBackend:
         return self._like(weights, points, points.shape[:-1], "weights")
 
     def _frame(self, frame_bar: Tensor, points: Tensor) -> Tensor:
-        return self._like(frame_bar, points, (*points.shape[:-2], *self._grid.shape), "frame_bar")
+        return self._like(frame_bar, points, (*points.shape[:-2], *self._shape), "frame_bar")
 
     @staticmethod
     def _like(tensor: Tensor, points: Tensor, shape: tuple[int, ...], name: str) -> Tensor:

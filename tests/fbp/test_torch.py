@@ -162,20 +162,67 @@ def test_samples_by_offsets_can_be_mapped_and_pushed_forward(case):
 
 
 @pytest.mark.filterwarnings("ignore")  # the compiler's own
-def test_a_compiled_loss_has_the_same_gradient():
-    """The compiler leaves the binning itself as it is, and compiles what is around it."""
-    ours, generator = Binning((11, 14), backend="torch"), torch.Generator().manual_seed(0)
-    events, flow = 10 * torch.rand((50, 2), generator=generator), torch.rand((50, 2), generator=generator)
+@pytest.mark.parametrize(("kernel", "reconstruction"), [("rect", "linear"), ("linear", None)])
+def test_a_loss_is_compiled_to_one_graph_for_any_number_of_events(kernel, reconstruction):
+    """Its value and gradients are those of autograd, by flow and by weights, with offsets and in batches."""
+    ours, generator = Binning((11, 14), kernel, reconstruction, backend="torch"), torch.Generator().manual_seed(0)
 
-    def loss(flow):
-        return ours(events - 0.3 * flow, offsets=[0, 20, 50]).square().mean(dim=(1, 2)).log().sum()
+    def loss(events, flow, weights, offsets):
+        samples = ours(events - 0.3 * flow, weights, offsets=offsets)
+        return samples.square().mean(dim=(1, 2)).log().sum() + ours((events + flow)[None], weights).square().sum()
 
-    gradients = []
-    for function in (loss, torch.compile(loss, backend="aot_eager")):
-        leaf = flow.clone().requires_grad_()
-        gradients += torch.autograd.grad(function(leaf), leaf)
-    torch.testing.assert_close(*gradients)
-    assert gradients[0].abs().max() > 1e-3
+    from torch._dynamo.testing import CompileCounterWithBackend
+
+    torch._dynamo.reset()
+    counter = CompileCounterWithBackend("aot_eager")
+    compiled = torch.compile(loss, backend=counter, fullgraph=True)
+    for count in (50, 60, 70, 110):
+        events, flow, weights = (10 * torch.rand(size, generator=generator) for size in ((count, 2), (count, 2), count))
+        offsets, results = torch.tensor([0, 20, count]), []
+        for function in (loss, compiled):
+            leaves = flow.clone().requires_grad_(), weights.clone().requires_grad_()
+            value = function(events, *leaves, offsets)
+            results.append((value.detach(), *torch.autograd.grad(value, leaves)))
+        torch.testing.assert_close(*results)
+        assert min(gradient.abs().max() for gradient in results[0][1:]) > 1e-3
+    assert counter.frame_count == 2  # one for the first number of events, one for all others
+
+
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+def test_every_operation_can_be_compiled(case):
+    ours, _, _, (x, w, x_dot, w_dot, h_bar) = case
+
+    def all_operations(x, w):
+        frame_dot = ours.jvp(x, w, x_dot, w_dot)
+        return frame_dot, *ours.vjp(x, w, h_bar), ours.hvp(x, w, h_bar, x_dot), ours.curvatures(x, w, h_bar)
+
+    torch._dynamo.reset()
+    compiled = torch.compile(all_operations, backend="aot_eager", fullgraph=True)(x, w)
+    torch.testing.assert_close(compiled, all_operations(x, w))
+
+
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+@pytest.mark.parametrize("order", [(0, 0), (1, 0)])
+def test_nodes_of_a_graph_keep_what_the_compiler_expects_and_differentiate_twice(order, cloud):
+    from cmaxslam_fbp.fbp import torch_backend
+
+    ours, arrays = Binning((11, 14), backend="torch"), cloud((11, 14), count=20)
+    x = torch.from_numpy(arrays.points).requires_grad_()
+    values, frame = torch.from_numpy(arrays.weights)[:, None].requires_grad_(), torch.from_numpy(arrays.frame_bar)
+    backend = ours._backend
+    for node, function, other in (
+        (torch_backend.scatter_node, torch_backend.Scatter, values),
+        (torch_backend.gather_node, torch_backend.Gather, frame.requires_grad_()),
+    ):
+        torch.library.opcheck(node, (x, other, None, backend._name, list(order), False))
+        as_node = node(x, other, None, backend._name, list(order), False)
+        alone = function.apply(x, other, None, backend._frames, (order,), False)
+        torch.testing.assert_close(twice(as_node, x, other), twice(alone, x, other))
+
+
+def twice(result, *leaves):
+    first = torch.autograd.grad(result.square().sum(), leaves, create_graph=True)
+    return *first, *torch.autograd.grad(sum(part.square().sum() for part in first), leaves)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("float16", 0.03), ("bfloat16", 0.25)])
