@@ -220,7 +220,7 @@ class IntensityConfig(Section):
     """The brightness of the scene, at the end of a run."""
 
     enabled: bool = True
-    """Make it, with one more pass over the events."""
+    """Make it, of at most eight million events that are kept for it."""
     scale: Annotated[int, Field(ge=1, le=4)] = 1
     """Its pixels per pixel of the map, in each direction; 2 is finer than the sensor of most recordings."""
 

@@ -82,7 +82,7 @@ def measure(scene: str, sensor: str, seed: int, options: argparse.Namespace, con
     began = time.process_time()
     result = Slam(config).run(recording)
     ran = time.process_time()
-    result = paint(result, recording, config)
+    result = paint(result, recording.require_camera(), config)
     run_s, painting_s = ran - began, time.process_time() - ran
     assert result.brightness is not None
     estimate = result.brightness.log_intensity
@@ -92,7 +92,8 @@ def measure(scene: str, sensor: str, seed: int, options: argparse.Namespace, con
     verdict = "yes" if errors.correlation >= correlation and errors.ssim >= ssim else "no"
     print(
         f"| {name} | {result.events / 1e6:.1f} | {errors.correlation:.3f} | {errors.ssim:.3f} | {verdict} | "
-        f"{result.brightness.threshold_ratio:.3f} | {1e9 * painting_s / result.events:.1f} | {1e9 * run_s / result.events:.0f} | "
+        f"{result.brightness.threshold_ratio:.3f} | {1e9 * painting_s / result.events:.1f} | "
+        f"{1e9 * run_s / result.events:.0f} | "
         f"{100 * timing.painting_s / (timing.wall_s - timing.painting_s):.0f} % |",
         flush=True,
     )
@@ -127,7 +128,9 @@ def main() -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     config = load_config((), options.set)
     warm_up(config, SimulationSettings().camera)
-    print("Processor time in ms per million events: of the brightness, and of the run without it; its share of wall time.")
+    print(
+        "Processor time in ms per million events: of the brightness, and of the run without it; its share of wall time."
+    )
     print("| recording | million events | correlation | SSIM | target met | ON/OFF | brightness | run | share |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for sensor in options.sensors:

@@ -61,7 +61,7 @@ def run(settings: Mapping[str, Any], out: Path) -> Values:
             saver.break_off(RunState.FAILED, f"{type(error).__name__}: {error}")
             raise
         if config.intensity.enabled and not result.interrupted:
-            result = paint(result, recording, config, start_s=settings["start_s"], duration_s=settings["duration_s"])
+            result = paint(result, recording.require_camera(), config)
         problems = saver.finish(result, "")
         write_file(folder / THUMBNAIL, encode_png(draw_thumbnail(result.panorama), compression=9))
     if result.interrupted:

@@ -120,7 +120,7 @@ def run(
 
     flags = source.flags() | {"backend.translation": "scene" if hand_held else None, "backend.scene_distance_m": scale}
     is_live = str(path) == "-"
-    flags |= {"intensity.enabled": False if no_intensity or is_live else None}  # a stream is read once
+    flags |= {"intensity.enabled": False if no_intensity else None}
     for stage in ("frontend", "backend"):
         flags |= {f"{stage}.compute": compute, f"{stage}.device": device}
     resolved = load_config(config or (), assignments or (), flags)
@@ -129,7 +129,7 @@ def run(
             raise OutputError(f"{file} exists already; choose another name, or give --overwrite")
     slam = Slam(resolved)
     if video is not None and video_shows is VideoSubject.brightness and not resolved.intensity.enabled:
-        raise OutputError("a video of the brightness needs the brightness: leave out --no-intensity, and read a file")
+        raise OutputError("a video of the brightness needs the brightness: leave out --no-intensity")
     recording = LiveRecording(sys.stdin.fileno(), resolved.recording) if is_live else open_configured(path, resolved)
     if calibrate or refine_lens:
         recording = _calibrated(recording, resolved, source, refine_lens=refine_lens, quiet=quiet)
@@ -138,7 +138,7 @@ def run(
     if stream and (refine or resolved.backend.translation != "none"):
         raise ConfigError("--stream writes poses that do not change any more: leave out --refine and --hand-held")
     if is_live and not quiet:
-        typer.echo("reading a stream: brightness, packet pictures and the input's SHA-256 are left out", err=True)
+        typer.echo("reading a stream: packet pictures and the input's SHA-256 are left out", err=True)
     place = out or default_run_folder(Path("stream") if is_live else path)
     files = set(OUTPUTS)
     files |= {file.name for file in filter(None, (video, rerun)) if file.parent.resolve() == place.resolve()}
@@ -177,15 +177,10 @@ def run(
                 )
                 if shown is not None:
                     shown.finish(result)
-                if resolved.intensity.enabled and not result.interrupted:
-                    result = paint(
-                        result,
-                        recording,
-                        resolved,
-                        start_s=source.start,
-                        duration_s=source.duration,
-                        on_step=partial(_tell, observers),
-                    )
+                if resolved.intensity.enabled:  # of an interrupted run too: it takes a moment
+                    ends = result.interrupted or interruption.cause
+                    told = None if ends else partial(_tell, observers)
+                    result = paint(result, recording.require_camera(), resolved, on_step=told)
             except (Exception, KeyboardInterrupt) as error:  # whatever it is: what there is, the video too, stays
                 ending = error
             interruption.hold()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,8 @@ from cmaxslam_fbp.events.events import Events
 from cmaxslam_fbp.events.hot_pixels import HotPixelFilter, HotPixels
 from cmaxslam_fbp.events.ordering import Defects
 from cmaxslam_fbp.events.sensor import SensorSize
+
+Watch = Callable[[Iterable[Events]], Iterator[Events]]  # passes all events on
 
 
 class EventFilter:
@@ -26,11 +28,18 @@ class EventFilter:
         self._step = config.subsample
         self._seen = None if seen is None or seen.all() else seen
 
-    def run(self, chunks: Iterable[Events], defects: Defects | None = None) -> Iterator[Events]:
-        """Yield the events that are left; those that the lens does not see are counted in `defects`."""
+    def run(
+        self, chunks: Iterable[Events], defects: Defects | None = None, *, watch: Watch | None = None
+    ) -> Iterator[Events]:
+        """Yield the events that are left; those that the lens does not see are counted in `defects`.
+
+        What is to `watch` sees them before one of several is taken.
+        """
         if self._seen is not None:
             chunks = keep_seen(chunks, self._seen, defects or Defects())
-        return subsample(chunks if self._hot_pixels is None else self._hot_pixels.run(chunks), self._step)
+        if self._hot_pixels is not None:
+            chunks = self._hot_pixels.run(chunks)
+        return subsample(chunks if watch is None else watch(chunks), self._step)
 
     @property
     def hot_pixels(self) -> HotPixels:

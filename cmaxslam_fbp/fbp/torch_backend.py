@@ -311,9 +311,7 @@ class Gather(torch.autograd.Function):
         return gather(*_in_front(info, in_dims, points, frame, owner), *constants), 0
 
 
-def scatter(
-    points: Tensor, values: Tensor, owner: Tensor | None, grid: Grid, orders: Orders, is_exact: bool
-) -> Tensor:
+def scatter(points: Tensor, values: Tensor, owner: Tensor | None, grid: Grid, orders: Orders, is_exact: bool) -> Tensor:
     """Return `Scatter` of the arguments; with the name of a grid, as a node of a compiled graph."""
     operation: Callable[..., Tensor] = scatter_node if isinstance(grid, str) else Scatter.apply
     return operation(points, values, owner, grid, _listed(grid, orders), is_exact)

@@ -1,4 +1,4 @@
-"""The brightness of the scene: one more pass over all events, along the trajectory of a finished run."""
+"""The brightness of the scene: the events that a run has kept, along its trajectory."""
 
 from __future__ import annotations
 
@@ -16,35 +16,33 @@ from cmaxslam_fbp.backend.parallax_warp import ParallaxWarp
 from cmaxslam_fbp.backend.scene_distances import TABLE, as_single
 from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.intensity.brightness import Brightness, solve_brightness
 from cmaxslam_fbp.intensity.field_of_view import LOOK_UP_NS, seen_part
 from cmaxslam_fbp.intensity.gradient_equations import GradientEquations
 from cmaxslam_fbp.intensity.pixel_choice import PixelChoice
-from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.gaps import Stretch
 from cmaxslam_fbp.pipeline.result import SlamResult
 from cmaxslam_fbp.pipeline.slam import OnStep, Step
 
 _STEP_NS = 100_000_000  # of the recording, after which it is told how far the painting is
-_ENOUGH_EVENTS = 8_000_000  # that are used, at a scale of one: of more, those of a part of the sensor's pixels
 _MOST_WIDTH = 2048  # of the panorama, at a scale of one: its equations take 80 bytes for each pixel that was seen
 
 
 class Painting:
-    """Paints the scene's brightness from the events of a recording.
+    """Paints the scene's brightness.
 
     Parameters
     ----------
-    result : a finished run
-    recording : what it was made of
+    result : a run
+    camera : of its recording
     config : its settings
     """
 
-    def __init__(self, result: SlamResult, recording: Recording, config: Config) -> None:
-        self._result, self._recording, self._config = result, recording, config
-        self._camera = recording.require_camera()
+    def __init__(self, result: SlamResult, camera: Camera, config: Config) -> None:
+        self._result, self._camera = result, camera
         self._bearings: SingleArray = self._camera.bearings().astype(np.float32)
         height, width = (config.intensity.scale * side for side in result.panorama.shape)
         while width > _MOST_WIDTH * config.intensity.scale:
@@ -52,14 +50,14 @@ class Painting:
         self._projection = Equirectangular(width, height)
         self._equations = GradientEquations(self._camera, self._projection)
         self._painted_ns = result.start_ns
-        usable = self._camera.seen_pixels().copy()
-        for x, y, _ in result.hot_pixels.pixels:
+        usable = camera.seen_pixels().copy()
+        for x, y, _ in result.hot_pixels.pixels:  # also what they sent before they were found
             usable[y, x] = False
-        self._choose = PixelChoice(usable, _ENOUGH_EVENTS * config.intensity.scale**2 / max(result.events, 1))
+        self._choose = PixelChoice(usable, 1.0)
 
-    def run(self, start_s: float | None = None, duration_s: float | None = None) -> Iterator[int]:
-        """Add the events of the range that the run is of, those that its map has; yields the time that is reached."""
-        for events in self._recording.chunks(start_s, duration_s):
+    def run(self) -> Iterator[int]:
+        """Add the events that were kept, those that the map has; yields the time that is reached."""
+        for events in () if self._result.sample is None else self._result.sample.chunks():
             for chunk in _short(self._choose(events)):
                 for stretch in self._result.stretches:
                     for part, is_in_map in self._parts(chunk.between(stretch.start_ns, _end_ns(stretch) + 1)):
@@ -128,39 +126,31 @@ def _end_ns(stretch: Stretch) -> int:
     return min(stretch.end_ns, stretch.spline.end_ns)
 
 
-def paint(
-    result: SlamResult,
-    recording: Recording,
-    config: Config,
-    *,
-    start_s: float | None = None,
-    duration_s: float | None = None,
-    on_step: OnStep | None = None,
-) -> SlamResult:
-    """Return the result of a run with the brightness of the scene, from the events of the same range of the recording.
+def paint(result: SlamResult, camera: Camera, config: Config, *, on_step: OnStep | None = None) -> SlamResult:
+    """Return the result of a run with the brightness of the scene, from the events that it has kept.
 
     Ctrl-C, and memory that is not there, leave the result without it, and with a warning. `on_step` is called every
     tenth of a second of the recording.
     """
     began = time.perf_counter()
     try:
-        painting = Painting(result, recording, config)
+        painting = Painting(result, camera, config)
         due_ns = result.start_ns + _STEP_NS
-        for t_ns in painting.run(start_s, duration_s):
+        for t_ns in painting.run():
             if on_step is not None and t_ns >= due_ns:
                 due_ns = t_ns + _STEP_NS
                 on_step(_step(result, painting, t_ns))
         brightness = painting.brightness()
     except KeyboardInterrupt:
         warnings = [*result.warnings, "the brightness of the scene is left out: the run was interrupted"]
-        return replace(result, interrupted=True, warnings=warnings)
+        return replace(result, interrupted=True, warnings=warnings, sample=None)
     except MemoryError:
         hint = "--no-intensity, or a smaller backend.panorama_size, avoids this"
         warnings = [*result.warnings, f"the brightness of the scene is left out for lack of memory: {hint}"]
-        return replace(result, warnings=warnings)
+        return replace(result, warnings=warnings, sample=None)
     painting_s = time.perf_counter() - began
     timing = replace(result.timing, wall_s=result.timing.wall_s + painting_s, painting_s=painting_s)
-    return replace(result, brightness=brightness, timing=timing)
+    return replace(result, brightness=brightness, timing=timing, sample=None)
 
 
 def _step(result: SlamResult, painting: Painting, t_ns: int) -> Step:

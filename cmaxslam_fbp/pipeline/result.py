@@ -14,6 +14,7 @@ from cmaxslam_fbp.backend.tracking import Tracking, WindowReport
 from cmaxslam_fbp.evaluation import Evaluation
 from cmaxslam_fbp.events.hot_pixels import HotPixels
 from cmaxslam_fbp.intensity.brightness import Brightness
+from cmaxslam_fbp.intensity.event_sample import EventSample
 from cmaxslam_fbp.io.live.reader import LiveFigures
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.gaps import Stretch
@@ -78,6 +79,8 @@ class SlamResult:
         Of a stream: how long its poses took, and what was left out of it.
     scene_distance_m : float or None
         The unit of positions: the mean distance of the scene, where it is known.
+    sample : EventSample or None
+        What the scene's brightness can be painted of, until it is.
     brightness : Brightness or None
         The scene's, where it was painted.
     """
@@ -98,6 +101,7 @@ class SlamResult:
     hand_held: HandHeld | None = None
     live: LiveFigures | None = None
     scene_distance_m: float | None = None
+    sample: EventSample | None = None
     brightness: Brightness | None = None
 
     @property

@@ -26,6 +26,7 @@ from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.intensity.brightness import Brightness
 from cmaxslam_fbp.intensity.event_pairs import find_pairs
+from cmaxslam_fbp.intensity.event_sample import EventSample
 from cmaxslam_fbp.intensity.pixel_choice import PixelChoice
 from cmaxslam_fbp.io.recording import EventStream, Recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
@@ -42,6 +43,7 @@ _CROSSING_PX = 5.0  # of motion, by when a blurred edge has passed a pixel, also
 _SLOWEST = 4.0  # times `passage_s` that a passage lasts at most
 _LEAST_PARALLAX_DEG = 0.4  # a camera that only turns seems to have a third of that
 _FEWEST_PASSAGES = 2000  # of which translation and distances can be told at all
+_PAINTED_EVENTS = 8_000_000  # that the brightness is made of at most, for each pixel per pixel of the map
 _PHOTOMETRIC_EVENTS = 3_000_000  # of more, those of a part of the sensor's pixels: each pair takes some 200 bytes
 
 
@@ -201,6 +203,9 @@ class _Run:
         self._stream: EventStream = recording.chunks(start_s, duration_s)
         self._clock = self._new_clock()
         self._filter = self._new_filter()
+        self._sample: EventSample | None = None
+        if config.intensity.enabled:
+            self._sample = EventSample(recording.sensor_size, _PAINTED_EVENTS * config.intensity.scale)
         self._feed: Feed | None = None
         self._events = 0
         self._start_ns = self._end_ns = 0  # on the clock of the run
@@ -214,7 +219,9 @@ class _Run:
 
     def first_pass(self) -> None:
         """Follow the camera through the recording, frontend and backend side by side."""
-        with Feed(self._filtered(self._stream, self._filter, self._clock), self._estimator) as feed, self._reading():
+        watch = None if self._sample is None else self._sample.watch
+        chunks = self._clock.shorten(self._filter.run(self._stream, self._stream.defects, watch=watch))
+        with Feed(chunks, self._estimator) as feed, self._reading():
             self._feed = feed
             for window in self._timed(self._windows(self._counted(feed.chunks()))):
                 spline = self._backend.state.spline
@@ -438,6 +445,7 @@ class _Run:
             hand_held=self._hand_held,
             scene_distance_m=self._config.backend.scene_distance_m,
             hot_pixels=self._filter.hot_pixels,
+            sample=self._sample,
             unexplained_motion=unexplained_motion(residuals),
             live=None if self._recording.live is None else self._recording.live.figures(),
         )

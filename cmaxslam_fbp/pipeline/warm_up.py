@@ -42,7 +42,7 @@ def warm_up(config: Config, camera: Camera) -> float:
         dots = turning_dots(config, camera)
         result = Slam(config).run(dots)
         if config.intensity.enabled:
-            paint(result, dots, config)
+            paint(result, camera, config)
     # The dots are never lost: the search over the map is called for itself.
     one = np.ones(1, np.float32)
     search = MapSearch(map_size(config.backend, camera), field_of_view_planes(camera))

@@ -65,7 +65,7 @@ def test_a_played_recording_gives_its_trajectory_line_by_line(simulated_bag, tmp
         )
     assert done.returncode == 0, done.stderr
     assert done.stdout == (tmp_path / "out/trajectory.txt").read_text()
-    assert "reading a stream: brightness, packet pictures and the input's SHA-256 are left out" in done.stderr
+    assert "reading a stream: packet pictures and the input's SHA-256 are left out" in done.stderr
     assert "latency" in done.stderr
     run = figures_of(tmp_path / "out")
     assert (run["state"], run["input"], run["input_sha256"]) == ("finished", "standard input", None)
@@ -75,6 +75,7 @@ def test_a_played_recording_gives_its_trajectory_line_by_line(simulated_bag, tmp
     assert live["events_read"] == sum(len(events) for events in recording.chunks())
     assert not list((tmp_path / "out").glob("packet_*"))
     assert (tmp_path / "out/report.html").exists()
+    assert np.isfinite(np.load(tmp_path / "out/intensity.npy")).any()
     # Faster than its stamps, it waits, and nothing is left out of it; but on a busy machine it may not be faster.
     assert bool(live["events_left_out"]) == ("the work could not keep up with the stream" in done.stderr)
     errors = parse_trajectory(done.stdout, source="stdout").rotation_at(recording.ground_truth.t_ns[50:-50])
@@ -96,6 +97,7 @@ def test_poses_come_while_the_sender_waits_and_ctrl_c_keeps_them(start, stream, 
     assert b"interrupted: the first 1." in err
     assert b"Traceback" not in err
     assert b"".join(lines) + out == (tmp_path / "out/trajectory.txt").read_bytes()
+    assert (tmp_path / "out/intensity.png").exists()
     assert (figures_of(tmp_path / "out")["state"], figures_of(tmp_path / "out")["reason"]) == ("interrupted", "SIGINT")
 
 

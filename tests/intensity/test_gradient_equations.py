@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.events.sensor import SensorSize
 from cmaxslam_fbp.fbp import Binning
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
+from cmaxslam_fbp.intensity.event_sample import EventSample
 from cmaxslam_fbp.intensity.gradient_equations import GradientEquations
 from cmaxslam_fbp.intensity.gradient_kernels import BRIGHTER, DARKER, ENTRIES, WEIGHT
 from cmaxslam_fbp.intensity.pixel_choice import PixelChoice
@@ -115,3 +117,21 @@ def test_chosen_pixels_are_an_even_share_of_the_usable_ones(make_events, assert_
     assert blocks.max() < 110
     assert_same_events(choice(events), events[choice.chosen[events.y, events.x]])
     assert PixelChoice(np.ones((180, 240), bool), 2.0)(events) is events
+
+
+@pytest.mark.parametrize("chunk", [700, 4000, 20_000])
+def test_a_sample_keeps_all_events_of_fewer_pixels(make_events, assert_same_events, chunk):
+    """Which they are does not depend on how the events are cut."""
+    events, size = make_events(20_000), SensorSize(240, 180)
+    pieces = [events[k : k + chunk] for k in range(0, len(events), chunk)]
+    sample = EventSample(size, 3000)
+    passed = list(sample.watch(pieces))
+    assert all(one is other for one, other in zip(passed, pieces, strict=True))
+    share = 1.0
+    while (chosen := PixelChoice(np.ones((180, 240), bool), share).chosen[events.y, events.x]).sum() > 3000:
+        share *= 0.7
+    assert_same_events(Events.concatenate(sample.chunks()), events[chosen])
+    assert 2000 < len(sample) <= 3000
+    roomy = EventSample(size, 30_000)
+    list(roomy.watch(pieces))
+    assert_same_events(Events.concatenate(roomy.chunks()), events)

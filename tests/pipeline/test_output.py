@@ -27,7 +27,7 @@ def recording(simulated_bag):
 
 
 def test_a_run_writes_all_outputs_and_nothing_else(recording, tmp_path):
-    result = paint(Slam().run(recording), recording, Config())
+    result = paint(Slam().run(recording), recording.require_camera(), Config())
     write_outputs(Run(tmp_path, result, Config(), recording, ["run"]), OUTPUTS)
     assert {path.name for path in tmp_path.iterdir()} == WRITTEN
     figures = json.loads((tmp_path / "run.json").read_text())
