@@ -170,7 +170,7 @@ def _gradients(points: Tensor, frame: Tensor, owner: Tensor | None, grid: Grid, 
     return gathered.index_select(-1, picks).reshape(*points.shape[:-1], len(orders), points.shape[-1])
 
 
-def _in_front(info: Any, in_dims: Any, *tensors: Tensor | None) -> Iterator[Tensor | None]:
+def _in_front(info: Any, in_dims: Any, *tensors: Tensor | None) -> Iterator[Any]:
     """Yield the tensors with the mapped axis in front of the batch; those that are not mapped are spread over it."""
     for dim, tensor in zip(in_dims, tensors, strict=False):
         if tensor is None:

@@ -11,7 +11,7 @@ from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend.region import find_region
 from cmaxslam_fbp.intensity.gradient_equations import GradientEquations
 from cmaxslam_fbp.intensity.gradient_kernels import BRIGHTER, DARKER, ENTRIES, WEIGHT
-from cmaxslam_fbp.intensity.poisson import FastPoisson, Stencil, smoothness, solve_poisson
+from cmaxslam_fbp.intensity.poisson import FastPoisson, Stencil, good_columns, smoothness, solve_poisson
 
 # A cell's equations count in full where `sum |d|^2` is well above this (square pixels of the map): what is left then is
 # not noise, of which more events would make less, but that the intensity is not linear between two events.
@@ -51,7 +51,7 @@ def solve_brightness(equations: GradientEquations, seen: npt.NDArray[np.bool_]) 
     if not seen.any():
         return Brightness(image, ratio)
     region = find_region(np.argwhere(seen).astype(np.float32), (height, width), _MARGIN_PX)
-    columns = (region.left + np.arange(region.shape[1])) % width
+    columns = (region.left + np.arange(good_columns(region.shape[1], width))) % width
     rows = np.arange(region.top, region.top + region.shape[0])
     solution = _solve(equations, ratio, rows, columns)
     image[np.ix_(rows, columns)] = solution

@@ -32,7 +32,8 @@ class EventSample:
         self._all = np.ones((size.height, size.width), np.bool_)
         self._choose = PixelChoice(self._all, self._share)
         # Memory that is not written to is not taken.
-        self._kept = Events(*(np.empty(most, kind) for kind in (np.int64, np.uint16, np.uint16, np.uint8)))
+        x, y, p = np.empty(most, np.uint16), np.empty(most, np.uint16), np.empty(most, np.uint8)
+        self._kept = Events(np.empty(most, np.int64), x, y, p)
 
     def __len__(self) -> int:
         return self._count

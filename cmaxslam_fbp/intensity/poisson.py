@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray
@@ -66,6 +67,11 @@ def smoothness(cosines: FloatArray, weight: float) -> tuple[FloatArray, FloatArr
     return weight / bounded, weight * (bounded[1:] + bounded[:-1]) / 2
 
 
+def good_columns(at_least: int, at_most: int) -> int:
+    """Return a number of columns that a cosine transform is fast for: even, and of small factors."""
+    return min(2 * cv2.getOptimalDFTSize(-(-at_least // 2)), at_most)
+
+
 class FastPoisson:
     """Solves the Poisson equation directly where its factors depend on the row only.
 
@@ -79,7 +85,7 @@ class FastPoisson:
     down : (rows - 1,) float64
         Ties pixels of a column.
     columns : int
-        Of the image.
+        Of the image; `good_columns` are fast.
     """
 
     def __init__(self, across: FloatArray, down: FloatArray, columns: int) -> None:
@@ -88,32 +94,12 @@ class FastPoisson:
         self._pivots[1:] += down[:, None]
         self._factors = np.empty((len(down), columns))
         factorise(self._pivots, down, self._factors)
-        self._phases = np.exp(-0.5j * np.pi * np.arange(columns // 2 + 1) / columns)
 
     def __call__(self, image: FloatArray) -> FloatArray:
         """Return the solution for a right-hand side (rows, columns)."""
-        waves = self._waves(image)
+        waves = cv2.dct(image, flags=cv2.DCT_ROWS)
         solve(self._pivots, self._factors, waves)
-        return self._image(waves)
-
-    def _waves(self, image: FloatArray) -> FloatArray:
-        """Return `X_k = sum_n x_n cos(pi k (n + 1/2) / N)` of each row.
-
-        With the Fourier transform `V` of the even samples followed by the odd ones from behind, `X_k` and `-X_{N-k}`
-        are the real and the imaginary part of `exp(-i pi k / 2N) V_k` (Makhoul).
-        """
-        turned = np.fft.rfft(np.concatenate([image[:, ::2], image[:, 1::2][:, ::-1]], axis=1)) * self._phases
-        return np.concatenate([turned.real, -turned.imag[:, (image.shape[1] - 1) // 2 : 0 : -1]], axis=1)
-
-    def _image(self, waves: FloatArray) -> FloatArray:
-        """Return the image whose `_waves` are given."""
-        columns, half = waves.shape[1], len(self._phases)
-        turned = waves[:, :half].astype(np.complex128)
-        turned[:, 1:] -= 1j * waves[:, : columns - half : -1]
-        folded = np.fft.irfft(turned * self._phases.conj(), columns)
-        image = np.empty_like(waves)
-        image[:, ::2], image[:, 1::2] = folded[:, : (columns + 1) // 2], folded[:, (columns + 1) // 2 :][:, ::-1]
-        return image
+        return np.asarray(cv2.idct(waves, flags=cv2.DCT_ROWS), np.float64)
 
 
 def solve_poisson(

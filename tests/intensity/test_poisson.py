@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
+from scipy.fft import dct, idct
+from scipy.linalg import solveh_banded
+from scipy.sparse.linalg import LinearOperator, cg
 
-from cmaxslam_fbp.intensity.poisson import FastPoisson, Stencil, smoothness, solve_poisson
+from cmaxslam_fbp.intensity.poisson import FastPoisson, Stencil, good_columns, smoothness, solve_poisson
 
 TRIANGLE = np.array([[0, 1, 2, 3], [1, 4, 5, 6], [2, 5, 7, 8], [3, 6, 8, 9]])
 
@@ -64,6 +67,53 @@ def test_the_fast_solution_is_that_of_the_dense_matrix():
     rhs -= rhs.mean()
     solution = FastPoisson(across, down, 12)(rhs)
     np.testing.assert_allclose(ties(across, down, 12, wraps=False) @ solution.ravel(), rhs.ravel(), atol=1e-4)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(9, 12), (8, 14), (30, 2), (2, 2), (64, 126)])
+def test_the_fast_solution_is_that_of_scipy(rows, columns):
+    across, down = smoothness(np.cos(np.linspace(-1.2, 1.2, rows)), 0.3)
+    rhs = np.random.default_rng(6).normal(size=(rows, columns))
+    waves = dct(rhs, axis=1)
+    band = np.zeros((2, rows))
+    band[1, :-1] = -down
+    solved = np.empty_like(waves)
+    for k in range(columns):
+        band[0] = across * (2 - 2 * np.cos(np.pi * k / columns)) + 1e-6
+        band[0, :-1] += down
+        band[0, 1:] += down
+        solved[:, k] = solveh_banded(band, waves[:, k], lower=True)
+    expected = idct(solved, axis=1)
+    found = FastPoisson(across, down, columns)(rhs)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9 * np.abs(expected).max())
+
+
+def test_good_numbers_of_columns_are_even_and_fit():
+    for least in range(1, 200):
+        good = good_columns(least, 1024)
+        assert good % 2 == 0
+        assert least <= good <= 1.2 * least + 2
+    assert good_columns(1021, 1024) == 1024
+    assert good_columns(1024, 1024) == 1024
+
+
+def test_conjugate_gradients_are_those_of_scipy():
+    rows, columns = 20, 30
+    stencil = Stencil(random_elements(rows, columns))
+    across, down = smoothness(np.ones(rows), 3.0)
+    stencil.add_ties(across, down, wraps=True)
+    fast, rhs = FastPoisson(across, down, columns), np.random.default_rng(7).normal(size=(rows, columns))
+    rhs -= rhs.mean()
+    size = rows * columns, rows * columns
+    for steps in (3, 8):
+        expected, _ = cg(
+            LinearOperator(size, lambda x: (stencil @ x.reshape(rows, columns)).ravel(), dtype=np.float64),
+            rhs.ravel(),
+            rtol=1e-9,
+            maxiter=steps,
+            M=LinearOperator(size, lambda x: fast(x.reshape(rows, columns)).ravel(), dtype=np.float64),
+        )
+        found = solve_poisson(stencil, rhs, fast, 1e-9, steps)
+        np.testing.assert_allclose(found.ravel(), expected, atol=1e-10 * np.abs(expected).max())
 
 
 def test_smoothness_is_the_same_in_all_directions_of_the_sphere():
