@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from cmaxslam_fbp.experiments.flow.losses import LossSettings
+from cmaxslam_fbp.experiments.flow.losses import FOCUS, LossSettings
 from cmaxslam_fbp.experiments.flow.sample_sets import dsec_sets, load_groups, load_samples, simulated_sets
 from cmaxslam_fbp.experiments.flow.training import Look, Training, TrainingSettings, middle_crop
 from cmaxslam_fbp.experiments.settings import StudySettings
@@ -29,19 +29,17 @@ def main() -> None:
     parser.add_argument("--degree", type=int, default=1, help="of trajectories; 2 for a flow that changes")
     parser.add_argument("--kernel", default="rect", help="of the binning: rect, linear, gauss")
     parser.add_argument("--reconstruction", default="linear", help="linear, cubic, lanczos; none for plain gradients")
+    parser.add_argument("--focus", default="gradient", choices=FOCUS, help="what tells how sharp events are")
+    parser.add_argument("--references", type=int, default=1, help="times that events are carried to, per step")
     parser.add_argument("--patience", type=int, metavar="N", help="end after N looks without a lower held-out loss")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu")
     options = parser.parse_args()
 
     reconstruction = None if options.reconstruction == "none" else options.reconstruction
-    settings = TrainingSettings(
-        LossSettings(options.kernel, reconstruction),
-        **{
-            name: getattr(options, name)
-            for name in ("seed", "steps", "batch", "crop", "learning_rate", "channels", "degree", "patience")
-        },
-    )
+    loss = LossSettings(options.kernel, reconstruction, focus=options.focus)
+    names = "seed", "steps", "batch", "crop", "learning_rate", "channels", "degree", "references", "patience"
+    settings = TrainingSettings(loss, **{name: getattr(options, name) for name in names})
     folder = options.network.parent / f"{options.network.stem}_samples"
     bench = Workbench(StudySettings(folder, quick=options.quick))
     learned, held_out = dsec_sets(options.dsec) if options.dsec else simulated_sets(bench)
