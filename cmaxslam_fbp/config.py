@@ -176,7 +176,7 @@ class BackendConfig(Section):
     """Of more passages per second one of two, four, ... is taken, which is as accurate."""
     map_weight: Literal["region", "whole"] = "region"
     """Where the densities of window and map are compared to weigh the map: on the window's region, or everywhere."""
-    max_visits: Annotated[int, Field(ge=1, le=1_000_000_000)] = 200
+    max_visits: Annotated[int, Field(ge=1, le=60_000)] = 200
     """Pixels that were in the field of view more often (looked up every 0.05 s) are not updated any more."""
     still_rate_ev_s: Annotated[float, Field(ge=0, le=1e7)] = 10_000.0
     """Below this rate of passages (of events, where all are taken) the camera counts as still: no optimisation."""

@@ -29,7 +29,7 @@ from cmaxslam_fbp.trajectory.spline import RotationSpline
 SLOT_NS = 1_000_000  # time over which the rotation is taken as linear
 _MARGIN_PX = 16  # by which events may move during the optimisation
 _MODEL_SCALE = 0.7  # of the objective's Hessian, which is too large by what it leaves out
-_MOST_CONTRASTS, _MOST_PIXELS = 32, 6_000_000  # shapes of regions, and pixels in all, whose images are kept at hand
+_MOST_CONTRASTS, _MOST_PIXELS = 32, 3_000_000  # shapes of regions, and pixels in all, whose images are kept at hand
 _PRIOR_S = 0.025  # the time over which `prior_events` speak for a change of the rate
 
 

@@ -29,8 +29,8 @@ class PanoramaMap:
     ----------
     image : (height, width) float32
         Event counts, `I_G`.
-    visits : (height, width) int32
-        How often each pixel was in the field of view when it was looked up.
+    visits : (height, width) uint16
+        How often each pixel was in the field of view when it was looked up, up to `MOST_VISITS`.
     planes : (4, 3) float64
         Inward normals of the planes around the field of view, in the camera frame.
     """
@@ -38,7 +38,7 @@ class PanoramaMap:
     def __init__(self, config: BackendConfig, camera: Camera) -> None:
         self._config = config
         width, height = map_size(config, camera)
-        self.visits: npt.NDArray[np.int32] = np.zeros((height, width), np.int32)
+        self.visits: npt.NDArray[np.uint16] = np.zeros((height, width), np.uint16)
         self.image: SingleArray = np.zeros((height, width), np.float32)
         self.planes = field_of_view_planes(camera)
 
@@ -105,7 +105,7 @@ def map_size(config: BackendConfig, camera: Camera) -> tuple[int, int]:
     return width, width // 2
 
 
-def add_visits(visits: npt.NDArray[np.int32], planes: FloatArray, rotations: FloatArray) -> None:
+def add_visits(visits: npt.NDArray[np.uint16], planes: FloatArray, rotations: FloatArray) -> None:
     """Count the pixels of a panorama (height, width) inside planes (4, 3), for orientations `R_wc` (M, 3, 3).
 
     Only those are looked at that are as near to the optical axis as a corner of the field of view.

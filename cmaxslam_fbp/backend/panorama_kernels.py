@@ -7,7 +7,8 @@ import numpy as np
 from cmaxslam_fbp.compiling import CONTRACTED, compiled
 
 _ZERO = np.float32(0)
-_YES, _NO = np.int32(1), np.int32(0)
+MOST_VISITS = np.uint16(65_000)  # nearly an hour at the same place
+_YES, _NO = np.uint16(1), np.uint16(0)
 
 
 @compiled(fastmath=CONTRACTED)
@@ -16,7 +17,7 @@ def count_visits(longitudes, latitudes, planes, rows, columns, visits):
 
     `longitudes` (2, width) and `latitudes` (2, height) float32 are the sines and cosines of the columns and rows,
     `planes` (4, 3) float32 the inward normals in the world frame, `rows` and `columns` the first and the end of those
-    to look at, `visits` (height, width) int32 the counts.
+    to look at, `visits` (height, width) uint16 the counts, which end at `MOST_VISITS`.
     """
     sines, cosines = longitudes[0], longitudes[1]
     for row in range(rows[0], rows[1]):
@@ -36,7 +37,7 @@ def count_visits(longitudes, latitudes, planes, rows, columns, visits):
             least = side if side < least else least
             side = d0 * x + d1 + d2 * z
             least = side if side < least else least
-            counts[i] += _YES if least > _ZERO else _NO
+            counts[i] += _YES if (least > _ZERO) & (counts[i] < MOST_VISITS) else _NO
 
 
 @compiled

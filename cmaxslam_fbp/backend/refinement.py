@@ -96,7 +96,7 @@ class Refinement:
         held = 0 if window.is_last else start.order - 2
         adjusted = adjuster.adjust(view, start, state.fixed, held=held)
         turn = start.angle_to(adjusted.spline, window.next_ns)
-        everywhere = np.ones(region.shape, np.int32)
+        everywhere = np.ones(region.shape, np.uint16)
         before, match = (correlation(one, known, everywhere) for one in (image, adjusted.image))
         is_better = before is None or (match is not None and match > before)
         if not is_better or turn > np.radians(self._config.lost_step_deg):

@@ -14,7 +14,7 @@ from cmaxslam_fbp.arrays import SingleArray
 if TYPE_CHECKING:
     from cmaxslam_fbp.fbp.torch_module import Tensor
 
-Number = TypeVar("Number", np.float32, np.int32)
+Number = TypeVar("Number", np.float32, np.uint16)
 Frame = TypeVar("Frame", SingleArray, "Tensor")
 
 _ROUNDING = 32  # shapes are multiples of this, so that few differ

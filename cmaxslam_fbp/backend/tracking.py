@@ -69,7 +69,7 @@ class WindowReport:
     covariance: FloatArray | None = field(default=None, compare=False, repr=False)
 
 
-def correlation(window: SingleArray, known: SingleArray, visits: npt.NDArray[np.int32]) -> float | None:
+def correlation(window: SingleArray, known: SingleArray, visits: npt.NDArray[np.uint16]) -> float | None:
     """Return the correlation coefficient of `sqrt(window)` with `sqrt(known / visits)` where there are visits, or None.
 
     Events per visit compare places that were seen often with those that were seen once; roots of counts have the same

@@ -23,7 +23,7 @@ def seen_part(camera: Camera, rotations: FloatArray, projection: Equirectangular
     """
     factor = max(projection.width // _WIDTH, 1)
     coarse = Equirectangular(-(-projection.width // factor), -(-projection.height // factor))
-    visits = np.zeros((coarse.height, coarse.width), np.int32)
+    visits = np.zeros((coarse.height, coarse.width), np.uint16)
     add_visits(visits, field_of_view_planes(camera), rotations)
     seen = (visits >= _FEWEST_VISITS).astype(np.float32)
     size = projection.width, projection.height

@@ -24,8 +24,9 @@ class PixelChoice:
     """
 
     def __init__(self, usable: npt.NDArray[np.bool_], share: float) -> None:
-        rows, columns = np.indices(usable.shape)
-        self.chosen = usable & (np.mod(columns * _STEP_X + rows * _STEP_Y, 1) < share)
+        height, width = usable.shape
+        places = np.arange(width) * _STEP_X + (np.arange(height) * _STEP_Y)[:, None]
+        self.chosen = usable & (np.mod(places, 1, out=places) < share)
 
     def __call__(self, events: Events) -> Events:
         """Return the events of the chosen pixels."""

@@ -43,7 +43,9 @@ _CROSSING_PX = 5.0  # of motion, by when a blurred edge has passed a pixel, also
 _SLOWEST = 4.0  # times `passage_s` that a passage lasts at most
 _LEAST_PARALLAX_DEG = 0.4  # a camera that only turns seems to have a third of that
 _FEWEST_PASSAGES = 2000  # of which translation and distances can be told at all
-_PAINTED_EVENTS = 8_000_000  # that the brightness is made of at most, for each pixel per pixel of the map
+# The brightness is made of at most so many events, for each pixel per pixel of the map; of a sensor with more pixels
+# than these of fewer, since its tables need the memory.
+_PAINTED_EVENTS, _PAINTED_PIXELS = 8_000_000, 640 * 480
 _PHOTOMETRIC_EVENTS = 3_000_000  # of more, those of a part of the sensor's pixels: each pair takes some 200 bytes
 
 
@@ -205,7 +207,9 @@ class _Run:
         self._filter = self._new_filter()
         self._sample: EventSample | None = None
         if config.intensity.enabled:
-            self._sample = EventSample(recording.sensor_size, _PAINTED_EVENTS * config.intensity.scale)
+            size = recording.sensor_size
+            room = min(_PAINTED_PIXELS / (size.width * size.height), 1.0)
+            self._sample = EventSample(size, round(_PAINTED_EVENTS * room) * config.intensity.scale)
         self._feed: Feed | None = None
         self._events = 0
         self._start_ns = self._end_ns = 0  # on the clock of the run

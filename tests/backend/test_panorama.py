@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.backend.panorama import PanoramaMap, event_density, map_size
+from cmaxslam_fbp.backend.panorama_kernels import MOST_VISITS
 from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.geometry.camera import Camera, davis240c
@@ -63,9 +64,16 @@ def test_the_field_of_view_holds_all_pixels_of_a_distorted_sensor():
 def test_visits_add_up():
     world = PanoramaMap(BackendConfig(panorama_size=(256, 128), max_visits=10), PINHOLE)
     world.visit(np.stack([TURNS[name].as_matrix() for name in ("ahead", "ahead", "behind")]))
-    assert world.visits.dtype == np.int32
+    assert world.visits.dtype == np.uint16
     assert set(np.unique(world.visits)) == {0, 1, 2}
     assert world.visits[64, 128] == 2
+
+
+def test_visits_end_where_their_numbers_do():
+    world = PanoramaMap(BackendConfig(panorama_size=(256, 128), max_visits=10), PINHOLE)
+    world.visits[:] = MOST_VISITS - 1
+    world.visit(np.stack([np.eye(3)] * 3))
+    assert world.visits.max() == world.visits[64, 128] == MOST_VISITS
 
 
 def test_pixels_visited_more_often_than_the_cap_stay_as_they_are():

@@ -6,11 +6,11 @@ from cmaxslam_fbp.backend.tracking import TrackingMonitor, correlation
 random = np.random.default_rng(0)
 WINDOW = random.poisson(1.0, (20, 30)).astype(np.float32)
 MAP = (WINDOW + random.poisson(1.0, (20, 30))).astype(np.float32)
-ALL = np.ones((20, 30), np.int32)
+ALL = np.ones((20, 30), np.uint16)
 
 
 def test_the_correlation_is_that_of_roots_per_visit_over_the_pixels_that_were_seen():
-    visits = random.integers(0, 4, (20, 30)).astype(np.int32)
+    visits = random.integers(0, 4, (20, 30)).astype(np.uint16)
     seen = visits > 0
     expected = np.corrcoef(np.sqrt(WINDOW[seen]), np.sqrt(MAP[seen] / visits[seen]))[0, 1]
     assert correlation(WINDOW, MAP, visits) == pytest.approx(expected)
@@ -18,7 +18,7 @@ def test_the_correlation_is_that_of_roots_per_visit_over_the_pixels_that_were_se
 
 
 def test_how_often_a_place_was_seen_does_not_matter():
-    visits = random.integers(1, 200, (20, 30)).astype(np.int32)
+    visits = random.integers(1, 200, (20, 30)).astype(np.uint16)
     assert correlation(WINDOW, WINDOW * visits, visits) == pytest.approx(1)
 
 
