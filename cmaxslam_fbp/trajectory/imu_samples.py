@@ -32,7 +32,9 @@ class ImuSamples:
         if self.t_ns.dtype != np.int64:
             raise TypeError(f"IMU times are int64 nanoseconds, not {self.t_ns.dtype}")
         columns = (self.angular_velocity_rad_s, self.linear_acceleration_m_s2)
-        good = np.logical_and(*((np.abs(column) < _LARGEST).all(axis=1) for column in columns))  # not so for a NaN
+        good = np.ones(len(self.t_ns), np.bool_)
+        for column in columns:
+            good &= (np.abs(column) < _LARGEST).all(axis=1)  # not so for a NaN
         if not good.all():
             place = int(np.argmin(good))
             raise TrajectoryError(
