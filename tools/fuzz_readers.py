@@ -62,7 +62,7 @@ HDF5_LAYOUTS = TESTS / "io" / "hdf5_layouts.py"
 
 LONGEST_LINE = 300
 GUESSED = "warning: the columns were taken as"  # what is said of a good table without names
-MEMORY_MB = 256  # that a case of a few kilobytes may take
+MEMORY_MB = 256  # that a case may take, and three times its size: of a bomb may be made a file that is really so large
 FAST_DISK = Path("/dev/shm")  # where there is one: a case writes and removes its files
 ADDRESS_SPACE = 3 << 30  # the most that a child can have at all, its libraries included
 CASES_PER_CHILD = 1000  # what leaks a little does not add up
@@ -517,7 +517,7 @@ def run_case(program: Any, case: Case, printed: io.FileIO) -> list[Finding]:
             kind = type(error)
             name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
             note(name, traceback.extract_tb(error.__traceback__), error)
-    if (grown := _peak_memory_mb() - peak) > MEMORY_MB:
+    if (grown := _peak_memory_mb() - peak) > MEMORY_MB + 3 * case.size / (1 << 20):
         found.append((f"memory, {case.kind}", f"{grown:.0f} MB"))
     sys.stderr.flush()
     for line in Path(printed.name).read_text(errors="replace").splitlines():

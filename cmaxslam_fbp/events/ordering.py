@@ -104,15 +104,17 @@ def _in_order(pieces: Iterable[Piece], defects: Defects, held: deque[Events], he
             events = events[np.argsort(events.t_ns, kind="stable")]
         held.append(events)
         settled_ns = newest_ns - (held_back_ns if count_held <= _MANY_EVENTS else min(held_back_ns, _LEAST_BACK_NS))
-        if held_back_ns < MAX_JUMP_BACK_NS and held[0].t_ns[0] <= settled_ns < held[0].t_ns[-1]:
-            # Nobody should wait for the rest of the piece.
-            count = int(np.searchsorted(held[0].t_ns, settled_ns, side="right"))
-            held[0], early = held[0][count:], held[0][:count]
-            held.appendleft(early)
         while held and held[0].t_ns[-1] <= settled_ns:
             count_held -= len(held[0])
             given_ns = int(held[0].t_ns[-1])
             yield held.popleft()
+        if held_back_ns < MAX_JUMP_BACK_NS and held and held[0].t_ns[0] <= settled_ns:
+            # Nobody should wait for the rest of the piece.
+            count = int(np.searchsorted(held[0].t_ns, settled_ns, side="right"))
+            early, held[0] = held[0][:count], held[0][count:]
+            count_held -= count
+            given_ns = int(early.t_ns[-1])
+            yield early
     yield from held
 
 

@@ -24,6 +24,8 @@ def one_line_errors(
         raise
     except MemoryError as error:
         raise kind(f"{source} cannot be read: it claims to hold more than fits the memory; {advice}") from error
+    except RecursionError as error:
+        raise kind(f"{source} cannot be read: it is nested too deeply; {advice}") from error
     # zipfile, zlib, bz2, lz4, zstd, sqlite, struct, NumPy, YAML and rosbags raise dozens of types, asserts among them.
     except Exception as error:
         words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -162,7 +162,7 @@ def _step(result: SlamResult, painting: Painting, t_ns: int) -> Step:
         speed_deg_s=0.0,
         R_wc=painting.rotation_at(t_ns),
         panorama=result.panorama,
-        settled_ns=None,
+        settled_ns=result.end_ns + 1,
         events=Events.empty,
         stretches=lambda: result.stretches,
         result=lambda: result,

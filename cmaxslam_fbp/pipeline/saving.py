@@ -44,6 +44,9 @@ class RunSaver:
         """Write the files that it is time for."""
         began = time.monotonic()
         is_first, self._step = self._step is None, step
+        if step.settled_ns is None:
+            for table in self._tables:
+                table.unsettle()
         if began < self._tables_due:
             return
         run = self._run(step.result(), RunState.RUNNING)
@@ -105,10 +108,14 @@ class GrowingFile:
         self._kept_bytes = 0  # of the lines that have settled
         self._since_ns: int | None = None  # time of the first line that has not
 
+    def unsettle(self) -> None:
+        """Lines that have settled may have changed after all: all are made anew with the next writing."""
+        self._kept_bytes, self._since_ns = 0, None
+
     def write(self, result: SlamResult, settled_ns: int | None) -> None:
         """Write the file anew; lines before `settled_ns` will not change, and none have where it is not None."""
         if settled_ns is None:
-            self._kept_bytes, self._since_ns = 0, None
+            self.unsettle()
         times, lines = self._table.lines(result, self._since_ns)
         # The last two lines stay open: a trajectory has at least two poses.
         count = 0 if settled_ns is None else max(min(bisect_left(times, settled_ns), len(times) - 2), 0)

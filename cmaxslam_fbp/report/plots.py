@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLORS = ("#2563eb", "#d9500b", "#0b8a6a", "#9333ea", "#b45309", "#be185d", "#0e7490", "#4d7c0f")
+_LONGEST_NAME = 50  # letters: beside a longer one there is no room for the plot
 _WIDTH_IN, _PANEL_IN, _DPI = 9.0, 2.1, 150
 _LOG_RANGE = 30.0
 _INK, _MUTED, _GRID = "#17212b", "#5a6772", "#e2e7ec"
@@ -119,7 +120,8 @@ def _draw_box(axis: Axes, place: float, values: npt.NDArray[np.float64]) -> None
 
 
 def _as_text(name: str) -> str:
-    """Return a name, of a folder say, as it is to be read: no formulas, no bytes that are no letters."""
+    """Return a name, of a folder say, as it is to be read: no formulas, no bytes that are no letters, not too long."""
+    name = name if len(name) <= _LONGEST_NAME else f"{name[:30]} ... {name[-15:]}"
     return name.encode(errors="replace").decode().replace("$", r"\$")
 
 

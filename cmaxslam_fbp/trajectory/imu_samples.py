@@ -31,11 +31,14 @@ class ImuSamples:
 
         if self.t_ns.dtype != np.int64:
             raise TypeError(f"IMU times are int64 nanoseconds, not {self.t_ns.dtype}")
-        table = np.hstack([self.angular_velocity_rad_s, self.linear_acceleration_m_s2])
-        good = (np.abs(table) < _LARGEST).all(axis=1)  # not so for a NaN
+        columns = (self.angular_velocity_rad_s, self.linear_acceleration_m_s2)
+        good = np.ones(len(self.t_ns), np.bool_)
+        for column in columns:
+            good &= (np.abs(column) < _LARGEST).all(axis=1)  # not so for a NaN
         if not good.all():
+            place = int(np.argmin(good))
             raise TrajectoryError(
-                f"IMU sample {int(np.argmin(good))} is no measurement: {table[np.argmin(good)].tolist()}"
+                f"IMU sample {place} is no measurement: {np.hstack([c[place] for c in columns]).tolist()}"
             )
 
     def __len__(self) -> int:
@@ -44,6 +47,8 @@ class ImuSamples:
     @property
     def gyroscope(self) -> AngularVelocities:
         """The angular velocities alone, at strictly increasing times: of equal stamps the first counts."""
+        if (np.diff(self.t_ns) > 0).all():
+            return AngularVelocities(self.t_ns, self.angular_velocity_rad_s)
         order = np.argsort(self.t_ns, kind="stable")
         t_ns, first = np.unique(self.t_ns[order], return_index=True)
         return AngularVelocities(t_ns, self.angular_velocity_rad_s[order][first])

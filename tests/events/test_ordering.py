@@ -96,3 +96,18 @@ def test_of_very_many_events_a_tenth_of_a_second_is_held_and_not_all_of_one():
     held = [read * count - (k + 1) * count for k, _ in enumerate(restore_order(pieces(), Defects()))]
     assert max(held) <= 4_500_000
     assert read == 40
+
+
+@pytest.mark.parametrize("first", [(0,), (0, 5), (0, 5, 40)])
+def test_of_a_live_stream_only_the_last_while_waits_for_the_next_piece(first):
+    """A sender that is silent for a while keeps nobody from what it has sent."""
+    given = []
+
+    def pieces():
+        yield Piece(events_at(*first), "")
+        yield Piece(events_at(*range(50, 1000)), "")
+        assert given == [*first, *range(50, 990)]
+
+    for events in restore_order(pieces(), Defects(), held_back_ns=10):
+        given += events.t_ns.tolist()
+    assert given == [*first, *range(50, 1000)]

@@ -158,6 +158,13 @@ def test_a_length_beyond_the_end_of_an_mcap_takes_no_memory(tmp_path, write_bag,
     assert "a record claims 2,000,000,000 bytes, more than the file has" in line_of(path)
 
 
+def test_metadata_that_is_nested_without_end_is_one_line(tmp_path, write_bag, make_events, event_message):
+    path = write_bag(tmp_path / "a", {"/dvs/events": (ARRAY, [event_message(make_events(5), ros=2)])}, ros=2)
+    (path / "metadata.yaml").write_text("a: " + "[" * 20_000)
+    with pytest.raises(RecordingError, match="it is nested too deeply"):
+        open_recording(path)
+
+
 def test_metadata_of_a_ros_2_bag_with_other_types(tmp_path, write_bag, make_events, event_message):
     path = write_bag(tmp_path / "a", {"/dvs/events": (ARRAY, [event_message(make_events(5), ros=2)])}, ros=2)
     good = (path / "metadata.yaml").read_text()

@@ -111,6 +111,18 @@ def test_libcaer_stamps_wrap_within_a_packet(assert_same_events):
     assert_same_events(decode("libcaer", packets), to_events(rows))
 
 
+def test_words_of_libcaer_cmp_are_those_that_its_author_describes(assert_same_events):
+    """Bytes by hand, after the words in the header file of the codec's author; a packet begins at its time base.
+
+    Time high 2, low 5; column 345; row 259 brighter; rows from 8 on darker: 8 and 15, and of the next eight 16; low 6;
+    row 0 darker. In the next packet high and low are zero again, and the column stays.
+    """
+    packets = [bytes.fromhex(words) for words in ("0200 0510 5921 0339 0840 8150 0150 0610 0030", "0710 0130")]
+    rows = [(8197, 345, 259, 1), (8197, 345, 8, 0), (8197, 345, 15, 0), (8197, 345, 16, 0), (8198, 345, 0, 0)]
+    expected = to_events([(t + 50, *rest) for t, *rest in rows] + [(20_007, 345, 1, 0)])
+    assert_same_events(decode("libcaer_cmp", [(packets[0], 50_000), (packets[1], 20_000_000)]), expected)
+
+
 def test_chunks_join_small_packets_and_part_large_ones(monkeypatch, assert_same_events):
     monkeypatch.setattr("cmaxslam_fbp.io.event_room.EVENTS_PER_CHUNK", 100)
     rows = event_words.neighbours(np.random.default_rng(7), 2000)

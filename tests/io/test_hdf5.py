@@ -102,6 +102,33 @@ def test_the_right_camera_of_mvsec_has_no_poses_and_says_so(tmp_path, recording)
     assert "has the poses of the left camera alone" in line
 
 
+@pytest.mark.parametrize(
+    ("layout", "file", "name", "value", "words"),
+    [
+        ("m3ed", "_data.h5", "prophesee/left/calib/T_to_prophesee_left", 1e300, "a pose or transform"),
+        ("m3ed", "_data.h5", "ovc/imu/calib/T_to_prophesee_left", np.nan, "a pose or transform"),
+        ("m3ed", "_data.h5", "ovc/imu/omega", 1e308, "is no measurement"),
+        ("m3ed", "_data.h5", "ovc/imu/ts", 2**62, "more than 64 bits"),
+        ("m3ed", "_pose_gt.h5", "Cn_T_C0", 1e300, "a pose or transform"),
+        ("m3ed", "_pose_gt.h5", "Cn_T_C0", 1e-300, "a pose or transform"),
+        ("m3ed", "_pose_gt.h5", "ts", 2**62, "more than 64 bits"),
+        ("mvsec", "_gt.hdf5", "davis/left/pose", 1e200, "a pose or transform"),
+        ("mvsec", "_gt.hdf5", "davis/left/pose_ts", 1e14, "more than 64 bits"),
+    ],
+)
+def test_numbers_of_a_reference_that_none_has_are_one_line_and_no_warning(
+    tmp_path, recording, layout, file, name, value, words
+):
+    import h5py
+
+    path = LAYOUTS[layout](recording, tmp_path)
+    with h5py.File(next(one for one in tmp_path.iterdir() if one.name.endswith(file)), "r+") as opened:
+        opened[name][...] = np.full(opened[name].shape, value).astype(opened[name].dtype)
+    lines = open_recording(path, **LEFT[layout]).check_reference()
+    assert lines
+    assert all(words in line and len(line) < 300 for line in lines)
+
+
 def test_several_data_sets_are_listed_and_chosen_by_the_end_of_their_names(tmp_path, recording, run):
     path = LAYOUTS["m3ed"](recording, tmp_path)
     with pytest.raises(RecordingError, match="choose one with --events-dataset: /prophesee/left, /prophesee/right"):

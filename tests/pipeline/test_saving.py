@@ -74,6 +74,31 @@ def test_settled_lines_are_made_once(simulated_bag, tmp_path):
     assert saver._tables[0]._kept_bytes > 0.6 * (tmp_path / "trajectory.txt").stat().st_size
 
 
+def test_what_a_refinement_has_changed_is_written_though_nothing_was_while_it_went_on(
+    simulated_bag, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(saving, "_TABLES_EVERY_S", 0.0)
+    recording = open_recording(simulated_bag)
+    saver = RunSaver(tmp_path, Config(), recording, ["run"])
+    steps = []
+
+    def on_step(step):
+        if step.stage != "tracking":
+            saver._tables_due = np.inf
+        saver.on_step(step)
+        steps.append(step)
+
+    result = Slam().run(recording, duration_s=1.0, refine=True, on_step=on_step)
+    assert steps[-1].settled_ns is None
+    saver.on_step(replace(steps[-1], settled_ns=result.end_ns + 1))  # as the painting of the brightness tells
+    before = (tmp_path / "trajectory.txt").read_text()
+    saver.finish(result, "")
+    run = Run(tmp_path, result, Config(), recording, ["run"])
+    for name, table in TABLES.items():
+        assert (tmp_path / name).read_text() == table(run), name
+    assert (tmp_path / "trajectory.txt").read_text() != before
+
+
 def test_files_come_with_the_first_window_and_a_report_can_be_made(simulated_bag, tmp_path):
     recording = open_recording(simulated_bag)
     saver = RunSaver(tmp_path, Config(), recording, ["run"])

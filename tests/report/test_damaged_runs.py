@@ -243,7 +243,7 @@ def test_a_map_with_values_beyond_all_others_is_drawn():
 
 
 def test_runs_of_any_name_are_compared(run_alone, files_of_a_run, tmp_path):
-    names = ("$x", "a_{b}$ \\frac$", "[red]", "run <1>", "\u8d70\u884c", "b\udcff")
+    names = ("$x", "a_{b}$ \\frac$", "[red]", "run <1>", "\u8d70\u884c", "b\udcff", "long" * 60)
     for name in names:
         write(tmp_path / name, files_of_a_run)
     out = run_alone("compare", *(tmp_path / name for name in names), "--json", "--out", tmp_path / "out")

@@ -93,15 +93,35 @@ def test_the_events_are_those_of_the_recording_before_the_end_of_each_window(log
     assert seen > 10_000
 
 
-def test_pictures_are_those_of_the_sensor_and_of_the_map(logged):
+@pytest.fixture(scope="module")
+def pictures(logged):
+    """The pictures of an entity in the order of time."""
     import cv2
 
-    def shape(entity):
-        data = logged[entity]["EncodedImage:blob"][-1][0]
-        return cv2.imdecode(np.frombuffer(bytes(data), np.uint8), cv2.IMREAD_UNCHANGED).shape
+    def decode(entity):
+        entry = logged[entity]
+        blobs = [entry["EncodedImage:blob"][place][0] for place in np.argsort(entry["t_s"], kind="stable")]
+        return [cv2.imdecode(np.frombuffer(bytes(blob), np.uint8), cv2.IMREAD_UNCHANGED) for blob in blobs]
 
-    assert shape("/packet/before") == shape("/packet/after") == shape("/world/camera/image") == (180, 240)
-    assert shape("/map") == (512, 1024)
+    return decode
+
+
+def test_packets_are_sharper_with_their_motion_undone(pictures):
+    before, after = pictures("/packet/before"), pictures("/packet/after")
+    assert {image.shape for image in (*before, *after, *pictures("/world/camera/image"))} == {(180, 240)}
+    inked = [(np.count_nonzero(a < 250), np.count_nonzero(b < 250)) for a, b in zip(after, before, strict=True)]
+    assert sum(a for a, _ in inked) < 0.9 * sum(b for _, b in inked)  # the same events on fewer pixels
+    assert len({image.tobytes() for image in after}) > 5
+
+
+def test_the_map_grows_and_ends_as_that_of_the_run(pictures, out):
+    import cv2
+
+    maps = pictures("/map")
+    inked = [np.count_nonzero(image < 255) for image in maps]
+    assert inked == sorted(inked)
+    assert inked[-1] > 1.2 * inked[0] > 0
+    np.testing.assert_array_equal(maps[-1], cv2.imread(str(out / "panorama.png"), cv2.IMREAD_UNCHANGED))
 
 
 def test_a_file_that_is_there_or_no_rrd_is_refused(run, out, simulated_bag, tmp_path):

@@ -16,6 +16,7 @@ from cmaxslam_fbp.io.bad_input import one_line_errors
 from cmaxslam_fbp.io.hdf5.file import Hdf5Group, is_group, require_plausible
 from cmaxslam_fbp.io.hdf5.texts import read_text
 from cmaxslam_fbp.io.lens_names import kalibr_camera
+from cmaxslam_fbp.nanoseconds import LARGEST_NS, NS_PER_S
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
@@ -24,6 +25,7 @@ _KALIBR_NAMES = "camera_model", "distortion_model"
 _KALIBR_NUMBERS = "intrinsics", "distortion_coeffs", "resolution"
 GROUND_TRUTH = ("groundtruth/t_ns", "groundtruth/xyzw", "groundtruth/positions_m")
 IMU = ("imu/t_ns", "imu/angular_velocity_rad_s", "imu/linear_acceleration_m_s2")
+_LARGEST_M = 1e12
 _M3ED_IMU = ("ovc/imu/ts", "ovc/imu/omega", "ovc/imu/accel")
 
 
@@ -78,7 +80,8 @@ def read_imu(file: Hdf5Group, events: str, path: Path) -> ImuSamples | None:
     if all(name in file for name in _M3ED_IMU):
         ts_us, rates, forces = (read_array(file, name, path) for name in _M3ED_IMU)
         R_ci = transform_to(file, events, "ovc/imu", path)[:3, :3]
-        return ImuSamples(microseconds_to_ns(ts_us), rates @ R_ci.T, forces @ R_ci.T)
+        own = ImuSamples(microseconds_to_ns(ts_us), rates, forces)  # plausible numbers, which can be turned
+        return ImuSamples(own.t_ns, own.angular_velocity_rad_s @ R_ci.T, own.linear_acceleration_m_s2 @ R_ci.T)
     beside = events.rsplit("/", 1)[0]
     if beside and f"{beside}/imu" in file and f"{beside}/imu_ts" in file:  # MVSEC: in the IMU's own frame
         rows, ts_s = (read_array(file, f"{beside}/{name}", path) for name in ("imu", "imu_ts"))
@@ -89,29 +92,36 @@ def read_imu(file: Hdf5Group, events: str, path: Path) -> ImuSamples | None:
 def transform_to(file: Hdf5Group, camera: str, other: str, path: Path) -> FloatArray:
     """Return the transform (4, 4) from the frame of another sensor of M3ED to a camera's."""
     T_lc, T_lo = (
-        np.asarray(read_array(file, f"{name.strip('/')}/calib/T_to_prophesee_left", path), float)
+        require_transforms(read_array(file, f"{name.strip('/')}/calib/T_to_prophesee_left", path), f"{path}/{name}")
         for name in (camera, other)
     )
-    for T in (T_lc, T_lo):
-        if T.shape != (4, 4) or not np.abs(T[:3, :3] @ T[:3, :3].T - np.eye(3)).max() < 1e-3:
-            raise TrajectoryError(f"{path}: T_to_prophesee_left of {camera} or {other} is no transform")
     return np.asarray(np.linalg.inv(T_lc) @ T_lo)
+
+
+def require_transforms(transforms: npt.ArrayLike, source: str) -> FloatArray:
+    """Return transforms (..., 4, 4); an error where one has no rotation, or a place that nothing is at."""
+    T = np.asarray(transforms, np.float64)
+    if T.size and T.shape[-2:] == (4, 4) and (np.abs(T) < _LARGEST_M).all():  # not so for a NaN
+        R = T[..., :3, :3]
+        if np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max() < 1e-3:
+            return T
+    raise TrajectoryError(f"{source}: a pose or transform of the reference is none")
 
 
 def microseconds_to_ns(t_us: npt.NDArray[Any]) -> IntArray:
     """Return times in microseconds as nanoseconds."""
-    if t_us.dtype.kind in "iu":
-        return t_us.astype(np.int64) * 1000
-    return np.asarray(np.rint(_finite(t_us) * 1e3), np.int64)
+    t_us = _within_64_bits(t_us, 1000)
+    return t_us.astype(np.int64) * 1000 if t_us.dtype.kind in "iu" else np.rint(t_us * 1e3).astype(np.int64)
 
 
 def seconds_to_ns(t_s: npt.NDArray[Any]) -> IntArray:
     """Return times in seconds as nanoseconds, to the microsecond where they are Unix times."""
-    whole = np.floor(_finite(t_s))
-    return np.asarray(whole, np.int64) * 1_000_000_000 + np.rint((t_s - whole) * 1e6).astype(np.int64) * 1000
+    t_s = _within_64_bits(t_s, NS_PER_S)
+    whole = np.floor(t_s)
+    return np.asarray(whole, np.int64) * NS_PER_S + np.rint((t_s - whole) * 1e6).astype(np.int64) * 1000
 
 
-def _finite(times: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    if not (np.abs(times) < 1e15).all():  # not so for a NaN
-        raise TrajectoryError("a time of the reference is not finite")
+def _within_64_bits(times: npt.NDArray[Any], unit_ns: int) -> npt.NDArray[Any]:
+    if not (np.abs(times.astype(np.float64)) < LARGEST_NS / unit_ns).all():  # not so for a NaN
+        raise TrajectoryError("a time of the reference is no number, or more than 64 bits of nanoseconds hold")
     return times

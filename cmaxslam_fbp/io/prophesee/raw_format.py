@@ -18,6 +18,8 @@ from cmaxslam_fbp.io.rosbag.ros_messages import ROS1_EVENT, from_ros1
 
 _NAMES = {"2.0": "EVT2", "2": "EVT2", "2.1": "EVT21", "3.0": "EVT3", "3": "EVT3"}
 _WORDS: dict[str, npt.DTypeLike] = {"EVT2": "<u4", "EVT21": ("<u4", 2), "EVT3": "<u2", PACKED: ROS1_EVENT}
+_TIME_HIGH = 0x8
+_EVT21_TYPES = (0x0, 0x1, _TIME_HIGH, 0xA, 0xE, 0xF)
 _GENERATIONS = {"3.0": SensorSize(640, 480), "3.1": SensorSize(640, 480)}
 _GENERATIONS |= dict.fromkeys(("4.0", "4.1", "4.2"), SensorSize(1280, 720))
 
@@ -33,9 +35,10 @@ class RawFormat:
 
     def __init__(self, header: Mapping[str, str], source: object) -> None:
         self._header = header
-        # A format is `EVT3;height=720;width=1280`; older files only have `evt 3.0`.
+        # A format is `EVT3;height=720;width=1280`; older files only have `evt 3.0`, some a line for the endianness.
         name, *fields = header.get("format", "").split(";")
-        self.fields = dict(field.partition("=")[::2] for field in fields)
+        self.fields = {key: header[key] for key in ("endianness",) if key in header}
+        self.fields |= dict(field.partition("=")[::2] for field in fields)
         self.encoding = name or _NAMES.get(header.get("evt", ""), header.get("evt", ""))
         if self.encoding not in _WORDS:
             known = ", ".join(_WORDS)
@@ -93,11 +96,17 @@ class RawDecoder:
         yield from self._room.fill(self._decode, words, self._state)
 
     def _has_swapped_halves(self, words: npt.NDArray[Any]) -> bool:
-        """Tell the order of the halves of EVT 2.1 words: where the header does not, the types of the first words do."""
+        """Tell the order of the halves of EVT 2.1 words: where the header does not, the types of the first words do.
+
+        The half that has them has known ones, some of them times. Pixels may look like types, but not like both: a
+        single one is the type of an event.
+        """
         if "endianness" in self._form.fields:
             return self._form.fields["endianness"] == "legacy"
-        known = np.isin(words >> 28, (0x0, 0x1, 0x8, 0xA, 0xE, 0xF)).sum(axis=0)
-        return bool(known[0] > known[1])
+        types = words >> 28
+        times = (types == _TIME_HIGH).sum(axis=0)
+        known = np.isin(types, _EVT21_TYPES).sum(axis=0) * (times > 0)
+        return bool((known[0], times[0]) > (known[1], times[1]))
 
     def rest(self) -> Events:
         """Return the events since the last chunk."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
@@ -18,9 +21,8 @@ from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.rosbag.bag_sink import write_bag
 from cmaxslam_fbp.io.rosbag.event_packets import EVENT_PACKET_TYPES, TRIGGER, EventPacket, PacketDecoder, parse_packet
 from cmaxslam_fbp.io.rosbag.ros_bag import ROS1_MAGIC, RosBag, Topic
-from cmaxslam_fbp.io.rosbag.ros_messages import EVENT_ARRAY_TYPES
+from cmaxslam_fbp.io.rosbag.ros_messages import EVENT_ARRAY_TYPES, STAMPED, parse_stamped
 from cmaxslam_fbp.io.writing import Sink
-from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
@@ -203,41 +205,31 @@ class BagRecording(Recording):
         topic = self._pose_topic()
         if topic is None:
             return None
-        stamps, rows = [], []
-        with RosBag(self.path) as bag:
-            kind = self._type(topic)
-            for _, data in bag.messages(topic):
-                message = bag.deserialize(data, kind)
-                stamps.append(_stamp_ns(message))
-                if kind.endswith("PoseStamped"):
-                    position, turn = message.pose.position, message.pose.orientation
-                else:
-                    position, turn = message.transform.translation, message.transform.rotation
-                rows.append((position.x, position.y, position.z, turn.x, turn.y, turn.z, turn.w))
-        if len(rows) < 2:
+        stamps, table = self._stamped(topic)
+        if len(stamps) < 2:
             return None
         # Poses are compared by their own stamps: of equal ones the first counts.
-        t_ns, first = np.unique(np.array(stamps, np.int64), return_index=True)
-        table = np.array(rows)[first]
-        return RotationTrajectory(t_ns, table[:, 3:], table[:, :3])
+        t_ns, first = np.unique(stamps, return_index=True)
+        return RotationTrajectory(t_ns, table[first, 3:], table[first, :3])
 
     def _imu(self) -> ImuSamples | None:
         topic = self._imu_topic()
         if topic is None:
             return None
-        stamps, rows = [], []
+        stamps, table = self._stamped(topic)
+        return ImuSamples(stamps, table[:, :3], table[:, 3:]) if len(stamps) else None
+
+    def _stamped(self, topic: str) -> tuple[npt.NDArray[np.int64], FloatArray]:
+        """Return stamps (N,) and the numbers that count (N, K) of the messages of a topic."""
+        kind = STAMPED[self._type(topic)]
+        stamps, numbers = array("q"), array("d")  # an hour of an IMU as tuples would be a gigabyte
         with RosBag(self.path) as bag:
-            for _, data in bag.messages(topic):
-                message = bag.deserialize(data, IMU_TYPES[0])
-                stamps.append(_stamp_ns(message))
-                rate, force = message.angular_velocity, message.linear_acceleration
-                rows.append((rate.x, rate.y, rate.z, force.x, force.y, force.z))
-        if not rows:
-            return None
-        table = np.array(rows)
-        return ImuSamples(np.array(stamps, np.int64), table[:, :3], table[:, 3:])
-
-
-def _stamp_ns(message: object) -> int:
-    stamp = message.header.stamp  # type: ignore[attr-defined]
-    return int(stamp.sec) * NS_PER_S + int(stamp.nanosec)
+            for number, (_, data) in enumerate(bag.messages(topic)):
+                try:
+                    t_ns, row = parse_stamped(data, kind, is_ros1=bag.is_ros1)
+                except RecordingError as error:
+                    raise RecordingError(f"message {number} on {topic} of {self.path}: {error}") from None
+                stamps.append(t_ns)
+                numbers.extend(row)
+        table = np.frombuffer(numbers) if numbers else np.empty(0)
+        return np.array(stamps, np.int64), table.reshape(len(stamps), -1 if numbers else len(kind.wanted))

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from cmaxslam_fbp.io.bad_input import unpack
 from cmaxslam_fbp.io.recording import starts_with
+from cmaxslam_fbp.io.rosbag.ros1_bag import Ros1Bag
 
 if TYPE_CHECKING:
     from cmaxslam_fbp.events import Events, SensorSize
@@ -45,22 +46,30 @@ class _BoundedPath(type(Path())):  # type: ignore[misc]
         return _BoundedFile(io.FileIO(self)) if mode == "rb" else super().open(mode, *options, **more)
 
 
-def _bound_decompression() -> None:
-    """Put decompression with a limit into the tables of rosbags, which unpacks whatever a chunk holds."""
-    from bz2 import BZ2Decompressor
+def _open_ros1(path: Path) -> Ros1Bag:
+    file = _BoundedFile(io.FileIO(path))
+    try:
+        return Ros1Bag(file)
+    except BaseException:
+        file.close()
+        raise
 
+
+def _open_ros2(path: Path) -> Any:
+    """Open a bag with the reader of rosbags, where decompression gets a limit: it unpacks whatever a chunk holds."""
     from lz4.frame import LZ4FrameDecompressor  # type: ignore[import-untyped]
-    from rosbags.rosbag1 import reader as ros1
+    from rosbags.rosbag2 import Reader
     from rosbags.rosbag2 import storage_mcap as mcap
 
-    ros1.decompressors |= {
-        "bz2": lambda data: unpack(BZ2Decompressor(), data),
-        "lz4": lambda data: unpack(LZ4FrameDecompressor(), data),
-    }
     mcap.DECOMPRESSORS |= {
         "lz4": lambda data, _: unpack(LZ4FrameDecompressor(), data),
         "zstd": lambda data, _: unpack(mcap.zstd.ZstdDecompressor(), data),  # type: ignore[attr-defined]
     }
+    reader = Reader(_BoundedPath(path))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the YAML library, on the metadata of a ROS 2 bag
+        reader.open()
+    return reader
 
 
 class RosBag:
@@ -70,20 +79,7 @@ class RosBag:
         self.is_ros1 = starts_with(path, ROS1_MAGIC)
         if path.is_dir() and (pipes := [item.name for item in path.iterdir() if not (item.is_file() or item.is_dir())]):
             raise ValueError(f"{', '.join(pipes)} in it is a device or a pipe")
-        reader: Any
-        _bound_decompression()
-        if self.is_ros1:
-            from rosbags.rosbag1 import Reader as Ros1Reader
-
-            reader = Ros1Reader(_BoundedPath(path))
-        else:
-            from rosbags.rosbag2 import Reader as Ros2Reader
-
-            reader = Ros2Reader(_BoundedPath(path))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the YAML library, on the metadata of a ROS 2 bag
-            reader.open()
-        self._reader = reader
+        self._reader: Any = _open_ros1(path) if self.is_ros1 else _open_ros2(path)
         self._typestore: Any = None
 
     def __enter__(self) -> RosBag:
@@ -106,6 +102,9 @@ class RosBag:
     def messages(self, topic: str) -> Iterator[tuple[int, bytes]]:
         """Yield the message stamp in nanoseconds and the serialised bytes of each message of a topic."""
         connections = [c for c in self._reader.connections if c.topic == topic]
+        if self.is_ros1:
+            yield from self._reader.messages(connections)
+            return
         for _, stamp_ns, data in self._reader.messages(connections=connections):
             yield stamp_ns, data
 

@@ -1,14 +1,15 @@
-"""The bytes of `EventArray` messages: ROS 1 and ROS 2 (CDR), read and written without a step per event.
+"""The bytes of messages: ROS 1 and ROS 2 (CDR). Events are read and written without a step for each of them.
 
-Both hold the same fields: `Header header; uint32 height; uint32 width; Event[] events`, and an `Event` is
-`uint16 x; uint16 y; time ts; bool polarity`. ROS 1 packs them: 13 bytes an event. CDR aligns every number to its own
-size, counted from the end of the four-byte encapsulation header: the events lie 16 bytes apart, but the first one's `x`
-and `y` stand two bytes later than the others', because there the four-byte time needs no padding before it.
+An `EventArray` has the same fields in both: `Header header; uint32 height; uint32 width; Event[] events`, and an
+`Event` is `uint16 x; uint16 y; time ts; bool polarity`. ROS 1 packs them: 13 bytes an event. CDR aligns every number to
+its own size, counted from the end of the four-byte encapsulation header: the events lie 16 bytes apart, but the first
+one's `x` and `y` stand two bytes later than the others', because there the four-byte time needs no padding before it.
 """
 
 from __future__ import annotations
 
 import struct
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,22 @@ EVENT_ARRAY_TYPES = tuple(
 
 EVENT_DEFINITION = "uint16 x\nuint16 y\ntime ts\nbool polarity\n"
 EVENT_ARRAY_DEFINITION = "std_msgs/Header header\nuint32 height\nuint32 width\n{package}/Event[] events\n"
+
+
+class StampedType(NamedTuple):
+    """A message of a header, texts, and float64 numbers: how many of these, and which of the numbers count."""
+
+    texts: int
+    numbers: int
+    wanted: tuple[int, ...]
+
+
+STAMPED = {
+    "geometry_msgs/msg/PoseStamped": StampedType(0, 7, tuple(range(7))),  # position, orientation
+    "geometry_msgs/msg/TransformStamped": StampedType(1, 7, tuple(range(7))),  # of a child frame
+    # Orientation (4), angular velocity (3), linear acceleration (3), each with its covariance (9).
+    "sensor_msgs/msg/Imu": StampedType(0, 37, (13, 14, 15, 25, 26, 27)),
+}
 
 ROS1_EVENT = np.dtype([("x", "<u2"), ("y", "<u2"), ("s", "<u4"), ("ns", "<u4"), ("p", "u1")])
 
@@ -82,6 +99,26 @@ def parse_cdr(data: bytes) -> tuple[SensorSize, Events]:
     x, y = x.astype(np.uint16), y.astype(np.uint16)
     x[0], y[0] = struct.unpack_from(f"{order}HH", data, start)
     return SensorSize(width, height), _to_events(x, y, seconds, nanoseconds, polarity)
+
+
+def parse_stamped(data: bytes, kind: StampedType, *, is_ros1: bool) -> tuple[int, tuple[float, ...]]:
+    """Return the stamp in nanoseconds and the numbers that count of a serialised message.
+
+    ROS 1 has a number in front of the stamp; CDR has its own header there, and aligns lengths to 4 bytes and numbers
+    to 8, counted from behind it.
+    """
+    try:
+        order = "<" if is_ros1 or data[1] == 1 else ">"
+        seconds, nanoseconds = struct.unpack_from(f"{order}{'I' if is_ros1 else 'i'}I", data, 4)
+        place = 12
+        for _ in range(1 + kind.texts):
+            place += 0 if is_ros1 else -place % 4
+            place += 4 + struct.unpack_from(f"{order}I", data, place)[0]
+        place += 0 if is_ros1 else (4 - place) % 8
+        numbers = struct.unpack_from(f"{order}{kind.numbers}d", data, place)
+    except (struct.error, IndexError):
+        raise RecordingError(f"{len(data)} bytes are too short for it") from None
+    return seconds * NS_PER_S + nanoseconds, tuple(numbers[number] for number in kind.wanted)
 
 
 def _to_events(
