@@ -55,7 +55,7 @@ class Priors:
         In events.
     """
 
-    turns: float = 0.2
+    turns: float = 0.1
     positions: float = 0.15
     reach: float = 0.1
     rest_rad: float = 5e-4

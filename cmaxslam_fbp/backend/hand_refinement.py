@@ -22,7 +22,7 @@ STAGES: tuple[HandStage, ...] = (
     HandStage(1024, 2.0, 0, 40),
     HandStage(1024, 1.0, 2, 50),
     HandStage(1024, 0.7, 4, 60),
-    HandStage(2048, 1.0, 4, 40),
+    HandStage(2048, 0.5, 4, 60),
 )
 
 
