@@ -25,9 +25,9 @@ def warnings_of(result: SlamResult, size: SensorSize) -> list[str]:
     parallax_deg = result.parallax_deg or 0.0
     if result.hand_held is None and parallax_deg >= LEAST_PARALLAX_DEG:
         lines.append(f"this recording has parallax of about {parallax_deg:.1f} degrees; --hand-held would model it")
-    elif word is Tracking.NOT_A_ROTATION:
-        hint = "if a hand moved the camera while it turned, --hand-held models that"
-        lines.append(f"this recording is not a rotation ({reason}); {hint}")
+    if word is Tracking.NOT_A_ROTATION:
+        hint = "; if a hand moved the camera while it turned, --hand-held models that"
+        lines.append(f"this recording is not a rotation ({reason}){hint if result.parallax_deg is None else ''}")
     by_chance = sum(window.reason == BY_CHANCE for window in result.windows)
     if by_chance > _MANY_BY_CHANCE * len(result.windows):
         lines.append(

@@ -414,7 +414,9 @@ class _Run:
         state = self._backend.state
         self._kept = self._kept.between(window.end_ns - self._keep_ns, self._end_ns + 1)
         rotation = state.require_spline().rotations_at(window.next_ns)
-        settled_ns = self._backend.settled_ns if self._refining_since is None else None
+        # A translation that is followed takes the place of the whole rotation at the end of the first pass.
+        is_final = self._refining_since is None and self._tracker is None
+        settled_ns = self._backend.settled_ns if is_final else None
         if settled_ns is not None:
             settled_ns = int(self._clock.to_recording(settled_ns))
         if settled_ns is not None and self._recording.live is not None:
