@@ -13,7 +13,7 @@ LEAST_PARALLAX_DEG = 0.4  # a camera that only turns seems to have half of that
 
 _KEPT = 100_000  # passages, of the whole recording
 _FEWEST = 10_000
-_SHORTEST_NS = 2 * NS_PER_S  # in which a hand moves at all
+_SHORTEST_NS = 3 * NS_PER_S  # in which a hand moves at all
 _TRIAL_PASSAGES, _TRIAL = 40_000, HandStage(1024, 2.0, 0, 6)
 _MEASUREMENT = (HandStage(1024, 2.0, 0, 40), HandStage(1024, 1.0, 2, 40))
 # Relative, of the score, by a translation before a sphere. Cameras that only turn gain 0.001 to 0.003, a hand before a

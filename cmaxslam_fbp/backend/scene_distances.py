@@ -89,6 +89,8 @@ def _harmonics(degree: int) -> FloatArray:
 
     Each has about the same mean square. The polar axis is the world's y, and azimuth counts from z to x.
     """
+    if degree == 0:
+        return np.empty((TABLE.width * TABLE.height, 0))
     from scipy.special import gammaln, lpmv
 
     x, y, z = directions(TABLE).T
@@ -100,4 +102,4 @@ def _harmonics(degree: int) -> FloatArray:
             columns.append(polar * np.cos(m * azimuth))
             if m:
                 columns.append(polar * np.sin(m * azimuth))
-    return np.stack(columns, axis=1) if columns else np.empty((len(x), 0))
+    return np.stack(columns, axis=1)

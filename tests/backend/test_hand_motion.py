@@ -165,6 +165,24 @@ def test_a_camera_that_draws_all_its_views_together_gains_nothing_from_it(make_e
     assert weighted == pytest.approx(1, abs=0.1)
 
 
+@pytest.mark.parametrize("ahead", [-0.2, 0.2])
+def test_a_window_against_a_map_weighs_the_same_wherever_it_is(make_events, ahead):
+    """Provoked: a window behind its place would weigh more, and so meet more of the map; with a map it does not."""
+    state = random_state(np.random.default_rng(0), 0.0)
+    events, bearings = random_events(make_events, state.rotations, 20_000), davis240c().bearings().astype(np.float32)
+    t_ns = np.clip(2 * STEP_NS * np.arange(-1, 8), 0, state.rotations.end_ns)
+    positions = PositionSpline(4, 0, 2 * STEP_NS, ahead * state.rotations.rotations_at(t_ns)[:, :, 2])
+    means = []
+    for has_map in (False, True):
+        warp = ParallaxWarp(events, bearings, 0, state.rotations.end_ns, 5_000_000, TABLE, has_map=has_map)
+        points, weights = np.empty((len(warp), 2), np.float32), np.empty(len(warp), np.float32)
+        one = np.ones(TABLE.width * TABLE.height, np.float32)
+        warp.points(warp.poses(state.rotations, positions), one, PROJECTION, None, points, weights)
+        means.append(weights.mean())
+    assert abs(means[0] - 1) > 0.15
+    assert means[1] == pytest.approx(1, abs=0.02)
+
+
 def test_events_of_a_still_texture_do_not_make_the_camera_leave_its_place(make_events):
     """Provoked: random events, which no motion explains, pull at positions and distances; they stay where they were."""
     rng = np.random.default_rng(2)
