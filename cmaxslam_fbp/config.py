@@ -190,9 +190,9 @@ class BackendConfig(Section):
     """Look for lost windows in the whole map."""
     max_refinements: Annotated[int, Field(ge=1, le=1000)] = 4
     """Passes over the whole recording with --refine, at most."""
-    translation: Literal["none", "sphere", "scene"] = "none"
-    """What a hand-held camera's parallax is explained by, at the end of a run: nothing, a scene that is equally far
-    everywhere, or one with distances of its own in each direction."""
+    translation: Literal["none", "sphere", "scene", "auto"] = "none"
+    """What a hand-held camera's parallax is explained by: nothing, a scene that is equally far everywhere, or one with
+    distances of its own in each direction. With auto that is done at the end of a run, if there is parallax."""
     scene_distance_m: Annotated[float | None, Field(gt=0, le=1e6)] = None
     """Mean distance of the scene, where it is known: positions are then in metres, else in mean scene distances."""
     compute: ComputeName = "numba"

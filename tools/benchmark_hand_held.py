@@ -1,4 +1,4 @@
-"""Hand-held recordings in rooms: errors of a rotation alone, online, and with translation and scene distances.
+"""Hand-held recordings in rooms: errors of a rotation alone, and with translation and distances, online and refined.
 
 Recordings: the motion of a TUM file with its positions, or random hands about a wrist; a realistic sensor. A pure
 rotation of the same seed shows what the model costs where there is no parallax.
@@ -41,7 +41,9 @@ def recordings(options: argparse.Namespace) -> list[Path]:
     tail = f"{options.duration:g}s_{options.sensor}_seed{options.seed}.bag"
     for scene in options.scenes:
         for distance_m in options.distances:
-            settings = RoomSettings(scene=scene, scene_distance_m=distance_m, room=options.room, **common)
+            settings = RoomSettings(
+                scene=scene, scene_distance_m=distance_m, room=options.room, lever_m=options.lever, **common
+            )
             name = f"{scene}_{options.room}_{distance_m:g}m_{source}_{tail}"
             made.append(make_recording(options.folder / name, RoomSimulation(settings)))
         if options.rotation:
@@ -50,26 +52,32 @@ def recordings(options: argparse.Namespace) -> list[Path]:
     return made
 
 
-def measure(path: Path, translation: str) -> dict[str, Any]:
-    """Run a recording, with one model of the translation."""
+def measure(path: Path, arm: str) -> dict[str, Any]:
+    """Run a recording, with one model of the translation, refined or not."""
+    translation, _, refine = arm.partition("+")
     config = load_config((), [f"backend.translation={translation}"])
     recording = open_recording(path)
     warm_up(config, recording.require_camera())
     began = time.process_time()
-    result = Slam(config).run(recording)
+    result = Slam(config).run(recording, refine=bool(refine))
     errors = result.evaluation
     assert errors is not None
     return {
         "recording": path.stem,
-        "translation": translation,
+        "arm": arm,
         "best_fit_deg": errors.absolute_best_fit_rms_deg,
         "first_pose_deg": errors.absolute_first_pose_rms_deg,
         "relative_1s_deg_s": errors.relative_rms_deg_s["1"],
+        "relative_0.1s_deg_s": errors.relative_rms_deg_s["0.1"],
+        "parallax_deg": result.parallax_deg,
+        "lost_windows": result.lost_windows,
         "position_cm": None if errors.position_rms_m is None else 100 * errors.position_rms_m,
         "path_cm": None if errors.position_path_rms_m is None else 100 * errors.position_path_rms_m,
         "event_area": event_area(result.panorama),
         "refinement_s": result.timing.refinement_s,
         "cpu_s": time.process_time() - began,
+        "duration_s": result.duration_s,
+        "warnings": result.warnings,
     }
 
 
@@ -95,23 +103,35 @@ def main() -> None:
     parser.add_argument("--sensor", default="davis", choices=sorted(SENSORS))
     parser.add_argument("--duration", type=float, default=30.0, metavar="SECONDS")
     parser.add_argument("--seed", type=int, default=71)
-    parser.add_argument("--models", nargs="+", default=["none", "scene"], choices=["none", "sphere", "scene"])
+    parser.add_argument("--lever", type=float, default=0.1, metavar="M", help="of a random hand")
+    parser.add_argument(
+        "--arms",
+        nargs="+",
+        default=["none", "scene", "scene+refine"],
+        choices=[f"{model}{how}" for model in ("none", "sphere", "scene", "auto") for how in ("", "+refine")],
+        help="backend.translation, with or without --refine",
+    )
     parser.add_argument("--rotation", action="store_true", help="also a camera that only turns")
     parser.add_argument("--json", type=Path, help="write the rows there")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     rows = []
-    print("| recording | model | best fit [deg] | first pose | 1 s [deg/s] | position [cm] | area | seconds |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print(
+        "| recording | arm | best fit [deg] | first pose | 1 s [deg/s] | 0.1 s | position [cm] | parallax [deg] | "
+        "event area | refinement [s] | processor time / recording |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for path in recordings(options):
-        for model in options.models:
-            row = measure(path, model)
+        for arm in options.arms:
+            row = measure(path, arm)
             rows.append(row)
             place = "-" if row["position_cm"] is None else f"{row['position_cm']:.2f} of {row['path_cm']:.2f}"
             print(
-                f"| {row['recording']} | {model} | {row['best_fit_deg']:.3f} | {row['first_pose_deg']:.3f} | "
-                f"{row['relative_1s_deg_s']:.3f} | {place} | {100 * row['event_area']:.3f} % | "
-                f"{row['refinement_s']:.0f} |",
+                f"| {row['recording']} | {arm} | {row['best_fit_deg']:.3f} | {row['first_pose_deg']:.3f} | "
+                f"{row['relative_1s_deg_s']:.3f} | {row['relative_0.1s_deg_s']:.2f} | {place} | "
+                f"{'-' if row['parallax_deg'] is None else format(row['parallax_deg'], '.2f')} | "
+                f"{100 * row['event_area']:.3f} % | {row['refinement_s']:.0f} | "
+                f"{row['cpu_s'] / row['duration_s']:.2f} |",
                 flush=True,
             )
     print(f"\nnp.bincount: {bincount_ns():.2f} ns per event")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import cholesky_banded
-from scipy.linalg.lapack import dtbtrs
-from scipy.sparse import csr_array
 
 from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.backend.scene_distances import SceneDistances
@@ -16,8 +14,12 @@ from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.trajectory.position_spline import PositionSpline
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 FARTHEST = 0.35  # from the map's centre, in mean scene distances; what is nearer to the scene than that it leaves
 _NEARLY = 0.99
+_HELD = 1e16  # curvature by which a control stays where it is
 _AROUND_NS = 200_000_000  # the time on either side over which a motion is as lively
 
 
@@ -53,7 +55,7 @@ class Priors:
         In events.
     """
 
-    turns: float = 0.2
+    turns: float = 0.1
     positions: float = 0.15
     reach: float = 0.1
     rest_rad: float = 5e-4
@@ -69,6 +71,10 @@ class Whitening:
     """
 
     def __init__(self, data: FloatArray, strengths: FloatArray) -> None:
+        from scipy.linalg import cholesky_banded
+        from scipy.linalg.lapack import dtbtrs
+
+        self._solve = dtbtrs
         band = np.zeros((3, len(data)))  # the upper triangle, as `cholesky_banded` takes it
         band[2] = data
         for i, one in enumerate((1.0, -2.0, 1.0)):
@@ -78,11 +84,11 @@ class Whitening:
 
     def expand(self, y: FloatArray) -> FloatArray:
         """Return `L^-T y` (K, 3)."""
-        return np.asarray(dtbtrs(self._band, y.reshape(-1, 3), uplo="U", trans="N")[0])
+        return np.asarray(self._solve(self._band, y.reshape(-1, 3), uplo="U", trans="N")[0])
 
     def pull(self, by_x: FloatArray) -> FloatArray:
         """Return `L^-1 g` (3 K,)."""
-        return np.asarray(dtbtrs(self._band, by_x, uplo="U", trans="T")[0].reshape(-1))
+        return np.asarray(self._solve(self._band, by_x, uplo="U", trans="T")[0].reshape(-1))
 
 
 class HandMotion:
@@ -93,7 +99,8 @@ class HandMotion:
     `delta_k = delta'_k - rho_k f_k x (c - c0)(t_k)`, with the optical axis `f_k` and its inverse distance `rho_k`.
     A change of `c` alone then leaves the middle of the image where it is. Control positions are bounded, see `bound`,
     and then centred: their mean, weighted by events, is zero. This gauge also forbids the one motion that could draw
-    all views together, a camera that is always behind its place.
+    all views together, a camera that is always behind its place. Where the first controls are held, they and the map of
+    what was before fix the gauge instead.
 
     Parameters
     ----------
@@ -103,6 +110,7 @@ class HandMotion:
     priors : what is usual
     curvatures : of the score: by a turn of each control rotation (K,), a move of each control position (L,), and a
         relative change of the distances
+    held : how many of the first controls, of rotations and of positions, stay: the time before depends on them
     """
 
     def __init__(
@@ -112,17 +120,21 @@ class HandMotion:
         axis_inverse: FloatArray,
         priors: Priors,
         curvatures: tuple[FloatArray, FloatArray, float],
+        held: int = 0,
     ) -> None:
         self._start, self._distances = start, distances
         self.turn_strength, self.position_strength = self._strengths(priors)
-        self._white_turns = Whitening(curvatures[0], self.turn_strength)
         self.reach_strength = priors.weight / priors.reach**2
-        self._white_moves = Whitening(curvatures[1] + self.reach_strength, self.position_strength)
+        by_turn, by_move = curvatures[0].copy(), curvatures[1] + self.reach_strength
+        by_turn[:held] = by_move[:held] = _HELD
+        self._white_turns = Whitening(by_turn, self.turn_strength)
+        self._white_moves = Whitening(by_move, self.position_strength)
         self._unit = 1 / np.sqrt(curvatures[2])
-        self._shares = curvatures[1] / curvatures[1].sum()
+        self._shares = np.zeros(len(by_move)) if held else curvatures[1] / curvatures[1].sum()
         self._raw = stretch(start.positions.controls)
         self._turns, self._moves = 3 * len(start.rotations), 3 * len(start.positions)
         self._axes = axis_inverse[:, None] * optical_axes(start.rotations)
+        self._axes[:held] = 0
         self._at_controls = _interpolation(start.positions, control_times(start.rotations))
         self.parameter_count = self._turns + self._moves + distances.parameter_count
 
@@ -242,6 +254,8 @@ def optical_axes(spline: RotationSpline) -> FloatArray:
 
 def _interpolation(positions: PositionSpline, t_ns: IntArray) -> csr_array:
     """Return the sparse matrix (T, K) that takes control positions to positions at times."""
+    from scipy.sparse import csr_array
+
     first, weights = positions.weights_at(t_ns)
     columns = first[:, None] + np.arange(positions.order)
     rows = np.broadcast_to(np.arange(len(t_ns))[:, None], columns.shape)

@@ -17,9 +17,10 @@ _MARGIN_RAD = 0.08  # by which events may move
 
 
 class HandObjective:
-    """`f(theta) = -1/(2 H) sum (B h)^2 + priors`, to be minimised, with `h` the image of all events weighted.
+    """`f(theta) = -1/(2 H) sum (B (h + k))^2 + priors`, to be minimised, with `h` the image of all events weighted.
 
-    `H` is the mean height that an event sees at the start, so that an event counts about one.
+    `k` is the image of what was before, if anything. `H` is the mean height that an event sees at the start, so that an
+    event counts about one.
 
     A camera that backs away draws all events together: the plain score would grow without bound, and the adjustment
     collapse. A shift by `rho c` changes areas on the sphere by about `1 - 2 rho c.d`; events are weighted by the root
@@ -28,6 +29,12 @@ class HandObjective:
     `w_i = a exp(-rho c.d_i)`. Only a contraction that all times share, which is the one that pays, changes the weights.
 
     The gradient comes in reverse mode through the binning: one adjoint image, one gather per event.
+
+    Parameters
+    ----------
+    warp, motion, distances, projection, blur_sigma_px, priors, kernel : what `h` and the priors are made of
+    known : (height, width) float32, the image `k` on the whole panorama, if any
+    memory : the curvature by which what was before holds the coefficients of the distances where they start
     """
 
     def __init__(
@@ -39,13 +46,17 @@ class HandObjective:
         blur_sigma_px: float,
         priors: Priors,
         kernel: str = "rect",
+        known: SingleArray | None = None,
+        memory: float = 0.0,
     ) -> None:
         self._warp, self._motion, self._distances, self._projection = warp, motion, distances, projection
+        self._memory = memory
         self._distance_strength = priors.weight * len(warp) * 1e-3 / priors.distances**2
         self._points, self._points_bar = (np.empty((len(warp), 2), np.float32) for _ in range(2))
         self._weights, self._weights_bar = (np.empty(len(warp), np.float32) for _ in range(2))
-        self._state = motion.state(np.zeros(motion.parameter_count))
-        poses, inverse = self._poses(self._state)
+        start = motion.state(np.zeros(motion.parameter_count))
+        self._start_coefficients = start.coefficients
+        poses, inverse = self._poses(start)
         warp.points(poses, inverse, projection, None, self._points, self._weights)
         margin_px = int(np.ceil(_MARGIN_RAD * projection.focal_px))
         self.region: Region = find_region(self._points, (projection.height, projection.width), margin_px)
@@ -60,9 +71,12 @@ class HandObjective:
         self._frame: SingleArray = np.empty(self.region.frame_shape, np.float32)
         self._image: SingleArray = np.empty(self.region.shape, np.float32)
         self.evaluations = 0
-        self._height = 1.0
+        self._known: SingleArray = np.zeros(self.region.shape, np.float32)
         self._render(poses, inverse)
-        self._height = float(np.vdot(self._image, self._image)) / float(self._image.sum(dtype=np.float64))
+        own = self._image.copy()
+        if known is not None:
+            self._blur.forward(self.region.cut_out(known), out=self._known)
+        self._height = float(np.vdot(own, own + self._known)) / float(own.sum(dtype=np.float64))
 
     @property
     def height(self) -> float:
@@ -95,6 +109,7 @@ class HandObjective:
         self._warp.points(poses, inverse, self._projection, self.region, self._points, self._weights)
         image = self.region.image_of(self._binning(self._points, self._weights, out=self._frame))
         self._blur.forward(image, out=self._image)
+        self._image += self._known
 
     def _prior(self, theta: FloatArray, state: HandState) -> tuple[float, FloatArray]:
         """Return the cost of second differences and of distances, with its gradient."""
@@ -105,5 +120,7 @@ class HandObjective:
         controls = state.positions.controls
         cost += 0.5 * motion.reach_strength * np.vdot(controls, controls)
         by_controls = second_difference_transposed(by_curves) + motion.reach_strength * controls
-        by_s = self._distance_strength * s
+        changed = s - self._start_coefficients
+        cost += 0.5 * self._memory * float(changed @ changed)
+        by_s = self._distance_strength * s + self._memory * changed
         return float(cost), motion.pull(theta, second_difference_transposed(by_bends), by_controls, by_s)

@@ -30,6 +30,7 @@ class ParallaxWarp:
     start_ns, end_ns : the time that the slots cover
     slot_ns : the length of a slot, over which the motion is taken as linear
     table : the panorama of the table of inverse distances
+    has_map : whether the events meet a map of earlier ones: then the mean weight of each slot is one
     """
 
     def __init__(
@@ -40,6 +41,8 @@ class ParallaxWarp:
         end_ns: int,
         slot_ns: int,
         table: Equirectangular,
+        *,
+        has_map: bool = False,
     ) -> None:
         slots = max(1, -(-(end_ns - start_ns) // slot_ns))
         self.edges_ns = np.minimum(start_ns + slot_ns * np.arange(slots + 1, dtype=np.int64), end_ns)
@@ -52,7 +55,8 @@ class ParallaxWarp:
         look_up(events.x, events.y, bearings, self._bearings)
         self.table = table
         self.cells: npt.NDArray[np.int32] = np.zeros(len(events), np.int32)
-        self._shares = np.diff(self._first) / max(len(events), 1)
+        # What all slots have in common stays in the weights where events meet only one another.
+        self._shares = np.zeros(slots) if has_map else np.diff(self._first) / max(len(events), 1)
         self._weights: SingleArray = np.empty(len(events), np.float32)
 
     def __len__(self) -> int:
@@ -70,7 +74,10 @@ class ParallaxWarp:
         return np.hstack([turned, positions.positions_at(self.edges_ns)]).astype(np.float32)
 
     def gains(self, poses: SingleArray) -> SingleArray:
-        """Return `a = exp(k (c.f - mean c.f))` (S,), by which no slot counts more or less where it is displaced."""
+        """Return `a = exp(k (c.f - mean c.f))` (S,), by which no slot counts more or less where it is displaced.
+
+        With a map there is no mean: a window that could weigh more would gain from being behind its place.
+        """
         ahead = self._ahead(poses)
         return np.asarray(np.exp(_AXIS_SHARE * (ahead - self._shares @ ahead)), np.float32)
 

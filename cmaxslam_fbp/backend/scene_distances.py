@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
@@ -32,7 +34,7 @@ class SceneDistances:
         self.degree, self._counts = degree, counts
         self.seen = np.flatnonzero(counts)
         weights = counts[self.seen] / counts.sum()
-        basis = _harmonics(degree, directions(TABLE)[self.seen])
+        basis = _harmonics(degree)[self.seen]
         self._means = weights @ basis
         basis = basis - self._means
         values, vectors = np.linalg.eigh((basis * weights[:, None]).T @ basis)
@@ -59,7 +61,7 @@ class SceneDistances:
 
     def everywhere(self, coefficients: FloatArray) -> FloatArray:
         """Return the inverse distances (rows, columns) of the whole table, also where the harmonics only continue."""
-        basis = _harmonics(self.degree, directions(TABLE)) - self._means
+        basis = _harmonics(self.degree) - self._means
         log_rho = _LIMIT * np.tanh(basis @ (self._mixing @ coefficients) / _LIMIT)
         return np.exp(log_rho).reshape(TABLE.height, TABLE.width)
 
@@ -81,14 +83,17 @@ def directions(table: Equirectangular) -> FloatArray:
     return table.unproject(np.stack([columns, rows], axis=-1)).reshape(-1, 3)
 
 
-def _harmonics(degree: int, directions: FloatArray) -> FloatArray:
-    """Return the real spherical harmonics of degrees 1 to `degree` at unit directions (N, 3): (N, (degree + 1)^2 - 1).
+@lru_cache(maxsize=1)
+def _harmonics(degree: int) -> FloatArray:
+    """Return the real spherical harmonics of degrees 1 to `degree` of the table: (cells, (degree + 1)^2 - 1).
 
     Each has about the same mean square. The polar axis is the world's y, and azimuth counts from z to x.
     """
+    if degree == 0:
+        return np.empty((TABLE.width * TABLE.height, 0))
     from scipy.special import gammaln, lpmv
 
-    x, y, z = directions.T
+    x, y, z = directions(TABLE).T
     azimuth = np.arctan2(x, z)
     columns = []
     for n in range(1, degree + 1):
@@ -97,4 +102,4 @@ def _harmonics(degree: int, directions: FloatArray) -> FloatArray:
             columns.append(polar * np.cos(m * azimuth))
             if m:
                 columns.append(polar * np.sin(m * azimuth))
-    return np.stack(columns, axis=1) if columns else np.empty((len(directions), 0))
+    return np.stack(columns, axis=1)

@@ -311,9 +311,8 @@ def _print(result: SlamResult, folder: Path, *, to_stderr: bool) -> None:
         before, after = result.photometric_errors
         table.add_row("photometric", f"error {before:.4f} before, {after:.4f} after, in thresholds")
     if result.hand_held is not None:
-        table.add_row(
-            "hand-held", f"{result.timing.refinement_s:.2f} s; parallax {result.hand_held.parallax_deg:.2f} deg"
-        )
+        refined = f"refined in {result.timing.refinement_s:.2f} s" if result.timing.refinement_s else "not refined"
+        table.add_row("hand-held", f"parallax {result.hand_held.parallax_deg:.2f} deg; {refined}")
     if result.live is not None and (latency := result.live.latency) is not None:
         table.add_row(
             "latency",

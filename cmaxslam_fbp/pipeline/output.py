@@ -158,7 +158,7 @@ def trajectory_header(result: SlamResult) -> str:
     if result.hand_held is None:
         return TRAJECTORY_COLUMNS
     unit = "metres" if result.scene_distance_m else "mean scene distances"
-    return f"{TRAJECTORY_COLUMNS[:-1]}; positions in {unit} from their mean)"
+    return f"{TRAJECTORY_COLUMNS[:-1]}; positions in {unit} from the map's centre)"
 
 
 def _trajectory(result: SlamResult, since_ns: int | None) -> tuple[list[int], list[str]]:
@@ -175,7 +175,7 @@ def _distances(run: Run) -> FloatArray | None:
     found = run.result.hand_held
     if found is None:
         return None
-    return np.where(found.seen, (run.result.scene_distance_m or 1.0) / found.inverse, np.nan)
+    return np.where(found.seen > 0, (run.result.scene_distance_m or 1.0) / found.inverse, np.nan)
 
 
 def _report_data(run: Run) -> str | None:
@@ -230,7 +230,7 @@ def _run_figures(run: Run) -> str | None:
             "evaluations_per_window": float(np.mean([w.evaluations for w in result.windows] or [0])),
             "refinement_turns_deg": result.refinements,
             "photometric_errors": result.photometric_errors,
-            "parallax_deg": result.hand_held.parallax_deg if result.hand_held else None,
+            "parallax_deg": result.parallax_deg,
             "scene_distance_m": result.scene_distance_m,
             "event_area": event_area(result.panorama),
             "threshold_ratio": None if result.brightness is None else result.brightness.threshold_ratio,

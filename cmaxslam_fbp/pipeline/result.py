@@ -23,7 +23,7 @@ from cmaxslam_fbp.pipeline.velocities import Velocities
 from cmaxslam_fbp.trajectory import RotationTrajectory
 
 if TYPE_CHECKING:
-    from cmaxslam_fbp.backend.hand_refinement import HandHeld
+    from cmaxslam_fbp.backend.hand_adjustment import HandHeld
 
 SAMPLE_RATE_HZ = 200.0
 
@@ -75,6 +75,9 @@ class SlamResult:
         Errors, where the recording has reference poses.
     hand_held : HandHeld or None
         Translation and scene distances, where they were asked for.
+    parallax_deg : float or None
+        The RMS angle by which the camera's displacement moves what it sees, as modelled, or else as measured; 0 where a
+        rotation explains as much; None where there is too little to tell.
     live : LiveFigures or None
         Of a stream: how long its poses took, and what was left out of it.
     scene_distance_m : float or None
@@ -99,6 +102,7 @@ class SlamResult:
     unexplained_motion: float | None = None
     evaluation: Evaluation | None = None
     hand_held: HandHeld | None = None
+    parallax_deg: float | None = None
     live: LiveFigures | None = None
     scene_distance_m: float | None = None
     sample: EventSample | None = None

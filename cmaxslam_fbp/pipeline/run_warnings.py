@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cmaxslam_fbp.backend.parallax_evidence import LEAST_PARALLAX_DEG
 from cmaxslam_fbp.backend.tracking import BY_CHANCE, Tracking
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.nanoseconds import NS_PER_S
@@ -21,9 +22,12 @@ def warnings_of(result: SlamResult, size: SensorSize) -> list[str]:
             f"{result.events:,} that are used; events.hot_pixel_factor=null keeps them"
         )
     word, reason = result.trust
+    parallax_deg = result.parallax_deg or 0.0
+    if result.hand_held is None and parallax_deg >= LEAST_PARALLAX_DEG:
+        lines.append(f"this recording has parallax of about {parallax_deg:.1f} degrees; --hand-held would model it")
     if word is Tracking.NOT_A_ROTATION:
-        hint = "if a hand moved the camera while it turned, --hand-held models that"
-        lines.append(f"this recording is not a rotation ({reason}); {hint}")
+        hint = "; if a hand moved the camera while it turned, --hand-held models that"
+        lines.append(f"this recording is not a rotation ({reason}){hint if result.parallax_deg is None else ''}")
     by_chance = sum(window.reason == BY_CHANCE for window in result.windows)
     if by_chance > _MANY_BY_CHANCE * len(result.windows):
         lines.append(

@@ -7,12 +7,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.backend.backend import Backend
+from cmaxslam_fbp.backend.hand_adjustment import HandHeld
+from cmaxslam_fbp.backend.hand_refinement import STAGES, HandRefinement
+from cmaxslam_fbp.backend.hand_tracking import HandTracker
+from cmaxslam_fbp.backend.parallax_evidence import LEAST_PARALLAX_DEG, ParallaxEvidence
 from cmaxslam_fbp.backend.tracking import WindowReport
 from cmaxslam_fbp.backend.window import Window, cut_into_windows
 from cmaxslam_fbp.choices import MODELS, REFINEMENTS
@@ -36,13 +41,8 @@ from cmaxslam_fbp.pipeline.result import SlamResult, Timing
 from cmaxslam_fbp.pipeline.run_warnings import warnings_of
 from cmaxslam_fbp.pipeline.trust import mark_windows, unexplained_motion
 
-if TYPE_CHECKING:
-    from cmaxslam_fbp.backend.hand_refinement import HandHeld
-
 _CROSSING_PX = 5.0  # of motion, by when a blurred edge has passed a pixel, also one near the centre of a roll
 _SLOWEST = 4.0  # times `passage_s` that a passage lasts at most
-_LEAST_PARALLAX_DEG = 0.4  # a camera that only turns seems to have a third of that
-_FEWEST_PASSAGES = 2000  # of which translation and distances can be told at all
 # The brightness is made of at most so many events, for each pixel per pixel of the map; of a sensor with more pixels
 # than these of fewer, since its tables need the memory.
 _PAINTED_EVENTS, _PAINTED_PIXELS = 8_000_000, 640 * 480
@@ -130,7 +130,6 @@ class Slam:
             return
         for name, wanted in (
             ("--refine", bool(refine)),
-            ("--hand-held", self.config.backend.translation != "none"),
             ("--start", bool(start_s)),
         ):
             if wanted:
@@ -158,9 +157,9 @@ class Slam:
         start_s, duration_s : float, optional
             Range in seconds from the first event.
         refine : bool, "contrast" or "photometric"
-            After the first pass, adjust all windows against the whole map, until they do not move any more. With
-            `backend.translation` everything is adjusted at once, with or without this. With "photometric" control
-            rotations and the gradient of the brightness are then adjusted together to all events.
+            After the first pass, adjust all windows against the whole map, until they do not move any more. Where
+            `backend.translation` has found one, everything is adjusted to all events at once instead. With
+            "photometric" control rotations and the gradient of the brightness are then adjusted together to all events.
         on_step : callable, optional
             Called with a `Step` after each window.
         keep_events_s : float
@@ -171,8 +170,11 @@ class Slam:
         interrupted = False
         try:
             run.first_pass()
-            moves = self.config.backend.translation != "none" and run.refine_hand_held()
-            if refine and not moves:
+            moves, model = run.has_parallax(), self.config.backend.translation
+            if moves and model != "none":
+                if refine or (model == "auto" and recording.live is None):
+                    run.refine_hand_held()
+            elif refine:
                 run.refine()
                 if refine == "photometric":
                     run.refine_photometric()
@@ -180,6 +182,7 @@ class Slam:
             if not run.has_result:
                 raise
             interrupted = True
+            run.keep_translation()
         return run.evaluated(replace(run.result(), interrupted=interrupted))
 
 
@@ -216,6 +219,11 @@ class _Run:
         self._began = time.perf_counter()
         self._passages_s = 0.0
         self._refining_since: float | None = None
+        self._evidence = ParallaxEvidence()
+        self._parallax_deg: float | None = None
+        self._tracker: HandTracker | None = None
+        if config.backend.translation in ("sphere", "scene"):
+            self._tracker = HandTracker(camera, config.backend.translation, self._backend.state.map.size)
         self._hand_held: HandHeld | None = None
         self._last_window: Window | None = None
         self._photometric_errors: tuple[float, float] | None = None
@@ -238,8 +246,17 @@ class _Run:
                     )
                 is_still = feed.lacks_evidence(window.start_ns, window.end_ns)
                 report = self._backend.process(window, velocities, is_still=is_still)
+                self._look_for_parallax(window, report)
                 speed_deg_s = float(np.degrees(np.linalg.norm(velocities.omega_rad_s[-1])))
                 self._tell("tracking", window, report, speed_deg_s)
+
+    def _look_for_parallax(self, window: Window, report: WindowReport) -> None:
+        """Keep what shows whether there is a translation; follow it where that is asked for."""
+        passages = window.leaving if report.tracking.is_in_map else Events.empty()
+        self._evidence.add(passages)
+        if self._tracker is not None:
+            self._tracker.add(passages)
+            self._tracker.follow(self._backend.state.require_spline(), window.start_ns)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -282,41 +299,58 @@ class _Run:
         for rebuilt in self._backend.refinement.rebuild_map(self._windows_again()):
             self._tell("last map", rebuilt)
 
-    def refine_hand_held(self) -> bool:
-        """Adjust rotation, translation and distances to all events at once; tell whether the camera has moved at all.
+    def has_parallax(self) -> bool:
+        """Tell, after the first pass, whether the camera has moved, and take over its translation where it is known.
 
         Where it has not, a rotation alone is more precise, and stays.
         """
-        from cmaxslam_fbp.backend.hand_refinement import HandRefinement
+        spline = self._backend.state.require_spline()
+        self._parallax_deg = self._evidence.parallax_deg(self._recording.require_camera(), spline)
+        moves = self._parallax_deg is None or self._parallax_deg >= LEAST_PARALLAX_DEG
+        if self._tracker is None:
+            return moves and self._parallax_deg is not None
+        found = self._tracker.finish(spline)
+        if found is None:
+            self._hand_held_problem = "too few events were tracked for --hand-held: the result is a rotation alone"
+            return False
+        if not moves:
+            self._hand_held_problem = "there is no parallax that a rotation would not explain: the result is one alone"
+            return False
+        self._take(found, self._tracker.panorama)
+        return True
 
+    def keep_translation(self) -> None:
+        """Take over what is known of a translation where a first pass was ended early."""
+        if self._tracker is not None and self._hand_held is None:
+            self.has_parallax()
+
+    def refine_hand_held(self) -> None:
+        """Adjust rotation, translation and distances to all events at once."""
         self._refining_since = time.perf_counter()
-        state, backend = self._backend.state, self._config.backend
-        parts, window = [Events.empty()], None
+        state, window, parts = self._backend.state, None, [Events.empty()]
         for window in self._windows_again():
             if state.tracking(window).is_in_map:
                 parts.append(window.leaving)
-        passages = Events.concatenate(parts)
-        if window is None or len(passages) < _FEWEST_PASSAGES:
-            self._hand_held_problem = "too few events were tracked for --hand-held: the result is a rotation alone"
-            return False
-        passages = passages.between(state.require_spline().start_ns, state.require_spline().end_ns)
-        model = backend.translation
-        refinement = HandRefinement(
-            self._recording.require_camera(), passages, state.require_spline(), "scene" if model == "none" else model
-        )
+        assert window is not None
+        spline = state.require_spline()
+        passages = Events.concatenate(parts).between(spline.start_ns, spline.end_ns)
+        model: Literal["sphere", "scene"] = "sphere" if self._config.backend.translation == "sphere" else "scene"
+        start, stages = self._hand_held, STAGES[1:]  # what was tracked has the coarse map behind it
+        if start is None:
+            start, stages = HandHeld.of_rotation(spline), STAGES
+        refinement = HandRefinement(self._recording.require_camera(), passages, start, model, stages)
         for stage in refinement.run():
             self._tell(stage, window)
         found = refinement.result()
-        if found.parallax_deg < _LEAST_PARALLAX_DEG:
-            self._hand_held_problem = (
-                f"a parallax of about {found.parallax_deg:.2f} deg is too small to tell: the result is a rotation alone"
-            )
-            return False
-        state.map = state.map.emptied()
-        state.map.image += refinement.panorama(found, state.map.size)
-        state.spline, self._hand_held = found.rotations, found
+        self._take(found, refinement.panorama(found, state.map.size))
         self._tell("last map", window)
-        return True
+
+    def _take(self, found: HandHeld, panorama: SingleArray) -> None:
+        """Take over a motion with its map."""
+        state = self._backend.state
+        state.map = state.map.emptied()
+        state.map.image += panorama
+        state.spline, self._hand_held, self._parallax_deg = found.rotations, found, found.parallax_deg
 
     def _windows_again(self) -> Iterator[Window]:
         """Start a new pass over the windows."""
@@ -380,7 +414,9 @@ class _Run:
         state = self._backend.state
         self._kept = self._kept.between(window.end_ns - self._keep_ns, self._end_ns + 1)
         rotation = state.require_spline().rotations_at(window.next_ns)
-        settled_ns = self._backend.settled_ns if self._refining_since is None else None
+        # A translation that is followed takes the place of the whole rotation at the end of the first pass.
+        is_final = self._refining_since is None and self._tracker is None
+        settled_ns = self._backend.settled_ns if is_final else None
         if settled_ns is not None:
             settled_ns = int(self._clock.to_recording(settled_ns))
         if settled_ns is not None and self._recording.live is not None:
@@ -447,6 +483,7 @@ class _Run:
             refinements=list(self._backend.refinement.turns_deg),
             photometric_errors=self._photometric_errors,
             hand_held=self._hand_held,
+            parallax_deg=self._parallax_deg,
             scene_distance_m=self._config.backend.scene_distance_m,
             hot_pixels=self._filter.hot_pixels,
             sample=self._sample,

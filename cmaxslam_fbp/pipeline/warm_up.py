@@ -7,6 +7,8 @@ from contextlib import suppress
 
 import numpy as np
 
+from cmaxslam_fbp.backend.hand_adjustment import HandHeld, HandStage
+from cmaxslam_fbp.backend.hand_refinement import HandRefinement
 from cmaxslam_fbp.backend.map_search import Cells, MapSearch
 from cmaxslam_fbp.backend.panorama import field_of_view_planes, map_size
 from cmaxslam_fbp.compiling import mark_of
@@ -17,6 +19,7 @@ from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.pipeline.painting import paint
 from cmaxslam_fbp.pipeline.slam import Slam
+from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 _MOST_EVENTS = 1_000_000  # extreme settings are not worth the time
 
@@ -43,11 +46,23 @@ def warm_up(config: Config, camera: Camera) -> float:
         result = Slam(config).run(dots)
         if config.intensity.enabled:
             paint(result, camera, config)
+        _try_a_translation(camera, result.stretches[0].spline)
     # The dots are never lost: the search over the map is called for itself.
     one = np.ones(1, np.float32)
     search = MapSearch(map_size(config.backend, camera), field_of_view_planes(camera))
     search.scores(np.eye(3)[None], Cells(np.ones((3, 1), np.float32), one, one), np.ones((8, 16), np.float32), 64)
     return time.perf_counter() - began
+
+
+def _try_a_translation(camera: Camera, rotations: RotationSpline) -> None:
+    """Adjust a translation to a few events: the dots are too short to show one."""
+    count = 100
+    t_ns = np.linspace(rotations.start_ns, rotations.end_ns - 1, count).astype(np.int64)
+    x, y = (np.linspace(0, side - 1, count).astype(np.uint16) for side in (camera.width, camera.height))
+    events = Events(t_ns, x, y, np.ones(count, np.uint8))
+    stages = (HandStage(64, 1.0, 0, 1),)
+    for _ in HandRefinement(camera, events, HandHeld.of_rotation(rotations), stages=stages).run():
+        pass
 
 
 def turning_dots(config: Config, camera: Camera) -> Recording:

@@ -18,7 +18,7 @@ _VIEWS = (("from behind: right and down", 0, 1), ("from above: right and forward
 
 def hand_held_section(files: RunFiles) -> str:
     """Return the section, or nothing for a run without translation."""
-    parallax_deg, positions = files.run.get("parallax_deg"), files.trajectory.positions_m
+    parallax_deg, positions = files.run.get("parallax_deg"), files.positions
     if not isinstance(parallax_deg, float | int) or positions is None:
         return ""
     extent, metres = float(np.abs(positions - positions.mean(axis=0)).max()), files.run.get("scene_distance_m")

@@ -94,11 +94,20 @@ def _page_data(files: RunFiles) -> dict[str, Any]:
         "duration": files.duration_s,
         "times": np.round(files.times_s[chosen], 5).tolist(),
         "quaternions": np.round(files.trajectory.quaternions_xyzw[chosen], 6).reshape(-1).tolist(),
+        "positions": _positions(files, chosen),
         "fieldOfView": [] if border is None else np.round(border, 5).tolist(),
         "map": {"width": width, "height": height, "used": _used_part(files.panorama)},
         "lost": lost_ranges_s(files),
         "charts": make_charts(files),
     }
+
+
+def _positions(files: RunFiles, chosen: npt.NDArray[np.intp]) -> list[list[float]]:
+    """Return where the camera was, with the mean scene distance as the sphere's radius; nothing of a rotation."""
+    positions = files.positions
+    if positions is None:
+        return []
+    return np.round(positions[chosen] / (files.run.get("scene_distance_m") or 1.0), 5).tolist()
 
 
 def _used_part(panorama: npt.NDArray[np.float32]) -> list[float]:

@@ -99,6 +99,10 @@ def run_rows(files: RunFiles) -> list[tuple[str, str]]:
         rows.append(("Tracking", f"{run['tracking']}: {run.get('tracking_reason', '')}"))
     if "unexplained_motion" in run:
         rows.append(("Motion that no rotation explains", f"{100 * run['unexplained_motion']:.1f} %"))
+    if run.get("parallax_deg") is not None:
+        model = "modelled" if files.positions is not None else "not modelled"
+        parallax_deg = run["parallax_deg"]
+        rows.append(("Parallax", f"about {parallax_deg:.1f}°, {model}" if parallax_deg else "none that shows"))
     if "windows" in run:
         evaluations = run.get("evaluations_per_window", 0.0)
         rows.append(("Windows", f"{run['windows']}, {evaluations:.1f} evaluations each"))

@@ -112,6 +112,12 @@ class RunFiles:
         )
 
     @property
+    def positions(self) -> FloatArray | None:
+        """Where a hand-held camera was (M, 3), in the unit of the run; None of one that only turns."""
+        positions = self.trajectory.positions_m
+        return positions if positions is not None and positions.any() else None
+
+    @property
     def name(self) -> str:
         """The recording's name, without folder and ending."""
         return Path(str(self.run.get("input", self.path.name))).stem

@@ -5,9 +5,10 @@ import pytest
 from scipy.interpolate import BSpline
 from scipy.spatial.transform import Rotation
 
+from cmaxslam_fbp.backend.hand_adjustment import HandHeld, HandStage
 from cmaxslam_fbp.backend.hand_motion import HandMotion, HandState, Priors, bound, bound_transposed, stretch
 from cmaxslam_fbp.backend.hand_objective import HandObjective
-from cmaxslam_fbp.backend.hand_refinement import HandRefinement, HandStage, without_hot_pixels
+from cmaxslam_fbp.backend.hand_refinement import HandRefinement, without_hot_pixels
 from cmaxslam_fbp.backend.parallax_warp import ParallaxWarp
 from cmaxslam_fbp.backend.scene_distances import TABLE, SceneDistances, as_single, directions
 from cmaxslam_fbp.events import Events
@@ -31,23 +32,24 @@ def random_events(make_events, rotations, count=4000):
     return make_events(count, start_ns=0, duration_ns=rotations.end_ns)
 
 
-def problem(make_events, displaced, degree=2, seed=0):
+def problem(make_events, displaced, degree=2, seed=0, held=0):
     rng = np.random.default_rng(seed)
     state = random_state(rng, displaced)
     events = random_events(make_events, state.rotations)
-    warp = ParallaxWarp(events, davis240c().bearings().astype(np.float32), 0, state.rotations.end_ns, 5_000_000, TABLE)
+    bearings, end_ns = davis240c().bearings().astype(np.float32), state.rotations.end_ns
+    warp = ParallaxWarp(events, bearings, 0, end_ns, 5_000_000, TABLE, has_map=held > 0)
     warp.locate(warp.poses(state.rotations, state.positions), np.ones(TABLE.width * TABLE.height, np.float32))
     distances = SceneDistances(degree, np.bincount(warp.cells, minlength=TABLE.width * TABLE.height).astype(float))
     state = HandState(state.rotations, state.positions, 0.1 * rng.normal(size=distances.parameter_count))
     curvatures = np.full(15, 1e4), np.full(9, 1e4), 1e2
-    motion = HandMotion(state, distances, np.linspace(0.8, 1.2, 15), Priors(), curvatures)
+    motion = HandMotion(state, distances, np.linspace(0.8, 1.2, 15), Priors(), curvatures, held)
     return rng, warp, distances, motion
 
 
 @pytest.mark.parametrize("displaced", [0.0, 0.05])
-@pytest.mark.parametrize("at", [0.0, 0.3])
-def test_gradients_of_points_and_weights_agree_with_finite_differences(make_events, displaced, at):
-    rng, warp, distances, motion = problem(make_events, displaced)
+@pytest.mark.parametrize(("at", "held"), [(0.0, 0), (0.3, 0), (0.3, 3)])
+def test_gradients_of_points_and_weights_agree_with_finite_differences(make_events, displaced, at, held):
+    rng, warp, distances, motion = problem(make_events, displaced, held=held)
     theta = at * rng.normal(size=motion.parameter_count)
     points_bar = rng.normal(size=(len(warp), 2)).astype(np.float32)
     weights_bar = rng.normal(size=len(warp)).astype(np.float32)
@@ -71,9 +73,13 @@ def test_gradients_of_points_and_weights_agree_with_finite_differences(make_even
         assert gradient @ direction == pytest.approx(numeric, abs=0.01 * size + 0.02)
 
 
-def test_the_gradient_of_the_objective_agrees_with_finite_differences_of_a_smooth_image(make_events):
-    rng, warp, distances, motion = problem(make_events, 0.05)
-    objective = HandObjective(warp, motion, distances, PROJECTION, 4.0, Priors(), kernel="linear")
+@pytest.mark.parametrize("held", [0, 3])
+def test_the_gradient_of_the_objective_agrees_with_finite_differences_of_a_smooth_image(make_events, held):
+    rng, warp, distances, motion = problem(make_events, 0.05, held=held)
+    known = rng.uniform(0, 2, (512, 1024)).astype(np.float32) if held else None
+    objective = HandObjective(
+        warp, motion, distances, PROJECTION, 4.0, Priors(), kernel="linear", known=known, memory=30.0 * held
+    )
     theta = 0.3 * rng.normal(size=motion.parameter_count)
     _, gradient = objective(theta)
     for _ in range(4):
@@ -101,6 +107,33 @@ def test_positions_are_bounded_and_centred_whatever_the_parameters(make_events):
     controls = motion.state(1e4 * rng.normal(size=motion.parameter_count)).positions.controls
     assert np.linalg.norm(controls, axis=1).max() < 0.7
     np.testing.assert_allclose(controls.mean(axis=0), 0, atol=1e-12)
+
+
+def test_held_controls_stay_whatever_the_parameters(make_events):
+    rng, _, _, motion = problem(make_events, 0.05, held=3)
+    start, moved = (
+        motion.state(x) for x in (np.zeros(motion.parameter_count), rng.normal(size=motion.parameter_count))
+    )
+    for controls in (lambda state: state.rotations.quaternions_xyzw, lambda state: state.positions.controls):
+        np.testing.assert_allclose(controls(moved)[:3], controls(start)[:3], atol=1e-6)
+        assert np.abs(controls(moved)[3:] - controls(start)[3:]).max() > 1e-3
+
+
+def test_a_unit_and_a_world_can_be_changed_without_changing_what_is_seen(make_events):
+    _, warp, distances, motion = problem(make_events, 0.05)
+    state = motion.state(np.zeros(motion.parameter_count))
+    seen = np.bincount(warp.cells, minlength=TABLE.width * TABLE.height).reshape(TABLE.height, TABLE.width)
+    found = HandHeld(
+        state.rotations, state.positions, 1.3 * distances.everywhere(state.coefficients), seen.astype(float)
+    )
+    scaled = found.in_mean_distances()
+    assert (seen * np.log(scaled.inverse)).sum() / seen.sum() == pytest.approx(0, abs=1e-9)
+    product = scaled.inverse[40, 50] * scaled.positions.controls
+    np.testing.assert_allclose(product, found.inverse[40, 50] * found.positions.controls, rtol=1e-9)
+    turned = found.from_first_orientation()
+    np.testing.assert_allclose(turned.rotations.rotations_at(0), np.eye(3), atol=1e-9)
+    first = found.rotations.rotations_at(0)
+    np.testing.assert_allclose(turned.positions.controls @ first.T, found.positions.controls, atol=1e-9)
 
 
 def test_the_bound_has_its_inverse_and_its_transpose():
@@ -132,14 +165,31 @@ def test_a_camera_that_draws_all_its_views_together_gains_nothing_from_it(make_e
     assert weighted == pytest.approx(1, abs=0.1)
 
 
+@pytest.mark.parametrize("ahead", [-0.2, 0.2])
+def test_a_window_against_a_map_weighs_the_same_wherever_it_is(make_events, ahead):
+    """Provoked: a window behind its place would weigh more, and so meet more of the map; with a map it does not."""
+    state = random_state(np.random.default_rng(0), 0.0)
+    events, bearings = random_events(make_events, state.rotations, 20_000), davis240c().bearings().astype(np.float32)
+    t_ns = np.clip(2 * STEP_NS * np.arange(-1, 8), 0, state.rotations.end_ns)
+    positions = PositionSpline(4, 0, 2 * STEP_NS, ahead * state.rotations.rotations_at(t_ns)[:, :, 2])
+    means = []
+    for has_map in (False, True):
+        warp = ParallaxWarp(events, bearings, 0, state.rotations.end_ns, 5_000_000, TABLE, has_map=has_map)
+        points, weights = np.empty((len(warp), 2), np.float32), np.empty(len(warp), np.float32)
+        one = np.ones(TABLE.width * TABLE.height, np.float32)
+        warp.points(warp.poses(state.rotations, positions), one, PROJECTION, None, points, weights)
+        means.append(weights.mean())
+    assert abs(means[0] - 1) > 0.15
+    assert means[1] == pytest.approx(1, abs=0.02)
+
+
 def test_events_of_a_still_texture_do_not_make_the_camera_leave_its_place(make_events):
     """Provoked: random events, which no motion explains, pull at positions and distances; they stay where they were."""
     rng = np.random.default_rng(2)
     state = random_state(rng, 0.0)
     events = random_events(make_events, state.rotations, 20_000)
-    refinement = HandRefinement(
-        davis240c(), events, state.rotations, stages=(HandStage(1024, 2.0, 0, 30), HandStage(1024, 1.0, 2, 60))
-    )
+    stages = (HandStage(1024, 2.0, 0, 30), HandStage(1024, 1.0, 2, 60))
+    refinement = HandRefinement(davis240c(), events, HandHeld.of_rotation(state.rotations), stages=stages)
     assert len(list(refinement.run())) == 2
     found = refinement.result()
     assert found.parallax_deg < 6

@@ -135,7 +135,6 @@ def test_a_reader_that_goes_away_ends_the_run_and_what_there_is_stays(start, str
     [
         ((), b"no events\n", b"error: standard input starts with b'no events\\n'"),
         (("--refine",), None, b"can be read only once, which is not enough for --refine"),
-        (("--hand-held",), None, b"can be read only once, which is not enough for --hand-held"),
         (("--start", "1"), None, b"can be read only once, which is not enough for --start"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A camera that turns and moves in a room: what --hand-held makes of it."""
+"""A camera that turns and moves in a room: how a run notices, and what --hand-held makes of it."""
 
 import json
 
@@ -6,25 +6,65 @@ import numpy as np
 import pytest
 
 from cmaxslam_fbp import Slam, load_config
-from cmaxslam_fbp.io import open_recording
+from cmaxslam_fbp.evaluation.cmax_slam_metric import event_area
+from cmaxslam_fbp.io import Recording, open_recording
+from cmaxslam_fbp.io.trajectory_files import read_trajectory
 from cmaxslam_fbp.io.writing import write_recording
-from cmaxslam_fbp.simulation import RoomSettings, RoomSimulation
+from cmaxslam_fbp.simulation import SENSORS, RoomSettings, RoomSimulation, Simulation, SimulationSettings
+
+MOTION = {"scene": "shapes", "duration_s": 4.0, "peak_speed_deg_s": 200.0, "seed": 3}
 
 
 @pytest.fixture(scope="module")
 def bag(tmp_path_factory):
-    settings = RoomSettings(scene="shapes", duration_s=4.0, peak_speed_deg_s=200.0, scene_distance_m=0.5, seed=3)
-    simulation = RoomSimulation(settings)
+    simulation = RoomSimulation(RoomSettings(scene_distance_m=0.5, **MOTION))
     path = tmp_path_factory.mktemp("room") / "room.bag"
     write_recording(simulation, simulation.chunks(), path)
     return path
 
 
-def test_parallax_is_told_from_rotation(run, bag, tmp_path):
-    alone = Slam(load_config()).run(open_recording(bag)).evaluation
-    run("run", bag, "--hand-held", "--scale", "0.6", "--out", tmp_path / "out", "--quiet")
+@pytest.fixture(scope="module")
+def alone(bag):
+    return Slam(load_config()).run(open_recording(bag))
+
+
+def test_parallax_is_noticed_and_said(alone):
+    assert alone.hand_held is None
+    assert alone.trajectory().positions_m is None
+    assert 1 < alone.parallax_deg < 12
+    line = f"this recording has parallax of about {alone.parallax_deg:.1f} degrees; --hand-held would model it"
+    assert line in alone.warnings
+
+
+@pytest.mark.parametrize("sensor", ["ideal", "davis"])
+def test_a_camera_that_only_turns_has_no_parallax(sensor):
+    simulation = Simulation(SimulationSettings(sensor=SENSORS[sensor], **MOTION))
+    recording = Recording.from_events(list(simulation.chunks()), camera=simulation.camera)
+    result = Slam(load_config([], ["backend.translation=auto"])).run(recording)
+    assert result.parallax_deg == 0
+    assert result.hand_held is None
+    assert not any("parallax" in line for line in result.warnings)
+
+
+def test_translation_is_followed_in_one_pass(run, bag, alone, tmp_path):
+    run("run", bag, "--hand-held", "--no-intensity", "--out", tmp_path / "out", "--quiet")
+    figures, metrics = (json.loads((tmp_path / "out" / f"{name}.json").read_text()) for name in ("run", "metrics"))
+    assert figures["stages"]["refinement"]["seconds"] == 0
+    assert metrics["absolute_best_fit_rms_deg"] < 0.4 * alone.evaluation.absolute_best_fit_rms_deg
+    assert metrics["position_rms_m"] < 0.5 * metrics["position_path_rms_m"]
+    panorama = np.load(tmp_path / "out" / "panorama.npy")
+    assert panorama.sum() == pytest.approx(alone.panorama.sum(), rel=0.05)
+    assert event_area(panorama) < event_area(alone.panorama)
+    poses = read_trajectory(tmp_path / "out" / "trajectory.txt")
+    assert len(poses) == len(alone.trajectory())
+    assert np.linalg.norm(poses.positions_m, axis=1).min() > 0
+    np.testing.assert_allclose(np.abs(poses.quaternions_xyzw[0]), [0, 0, 0, 1], atol=1e-6)
+
+
+def test_parallax_is_told_from_rotation(run, bag, alone, tmp_path):
+    run("run", bag, "--hand-held", "--refine", "--scale", "0.6", "--out", tmp_path / "out", "--quiet")
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
-    assert metrics["absolute_best_fit_rms_deg"] < 0.4 * alone.absolute_best_fit_rms_deg
+    assert metrics["absolute_best_fit_rms_deg"] < 0.2 * alone.evaluation.absolute_best_fit_rms_deg
     assert metrics["position_rms_m"] < 0.35 * metrics["position_path_rms_m"]
     assert "positions in metres" in (tmp_path / "out" / "trajectory.txt").read_text().splitlines()[0]
     distances = np.load(tmp_path / "out" / "distance.npy")
@@ -35,7 +75,13 @@ def test_parallax_is_told_from_rotation(run, bag, tmp_path):
     assert 1 < json.loads((tmp_path / "out" / "run.json").read_text())["parallax_deg"] < 12
 
 
-def test_without_the_flag_there_are_no_positions_and_no_distances(simulated_bag):
+def test_auto_models_the_parallax_that_it_finds(bag, alone):
+    result = Slam(load_config([], ["backend.translation=auto"])).run(open_recording(bag))
+    assert result.hand_held is not None
+    assert result.evaluation.absolute_best_fit_rms_deg < 0.2 * alone.evaluation.absolute_best_fit_rms_deg
+
+
+def test_a_second_tells_nothing_of_parallax(simulated_bag):
     result = Slam(load_config()).run(open_recording(simulated_bag), duration_s=0.5)
+    assert result.parallax_deg is None
     assert result.hand_held is None
-    assert result.trajectory().positions_m is None

@@ -4,7 +4,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const element = (id) => document.getElementById(id);
 
 function begin() {
-  const path = new Path(data.times, data.quaternions), image = element("panorama");
+  const path = new Path(data.times, data.quaternions, data.positions), image = element("panorama");
   const state = { time: 0, hover: null, playing: false, waiting: false };
   const refresh = () => {
     if (!state.waiting) { state.waiting = true; requestAnimationFrame(drawAll); }

@@ -47,9 +47,10 @@ function indexAt(times, t) {
 const TRAIL_S = 1.5;
 
 class Path {
-  constructor(times, quaternions) {
+  constructor(times, quaternions, positions) {
     this.times = times;
     this.quaternions = quaternions;
+    this.positions = positions;
     this.axes = times.map((_, i) => rotate(matrixOfQuaternion(...quaternions.slice(4 * i, 4 * i + 4)), [0, 0, 1]));
   }
 

@@ -126,7 +126,7 @@ class Sphere {
     this.drawLines(time, turn, back, focal);
   }
 
-  // The camera's path and its field of view, over the sphere.
+  // Where the camera looked and its field of view, over the sphere; inside it, where a hand-held camera was.
   drawLines(time, turn, back, focal) {
     const [width, height, scale] = fitCanvas(this.overlay);
     const context = this.overlay.getContext("2d");
@@ -147,6 +147,7 @@ class Sphere {
       if (!border.includes(null)) { context.globalAlpha = 0.1; context.fillStyle = themeColor("accent"); context.fill(); }
       context.globalAlpha = 1;
     }
+    if (!this.follow) strokeLine(context, this.path.positions.map(place), themeColor("accent"), 1, 0.8);
     const dot = place(here);
     if (dot) { context.beginPath(); context.arc(dot[0], dot[1], 3.5, 0, 7); context.fillStyle = themeColor("accent"); context.fill(); }
   }
