@@ -24,6 +24,7 @@ from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 _MARGIN_PX = 12
 _NEARLY = 0.999
+_HIGHEST = np.float32(1.5)  # latitude
 _LENS_SHARE = 0.1  # expected curvature of the score by a lens parameter, per event and square pixel that it moves
 _MIN_EVENTS = 10.0  # of a control, where there are hardly any
 
@@ -85,6 +86,8 @@ class LensObjective:
         spline = start.rotations
         self._warp = warp = LensWarp(events, self._bearings(view), projection, spline)
         self._weights: SingleArray = np.ones(len(events), np.float32)
+        self._stretches: SingleArray = np.ones(len(events), np.float32)
+        self._slopes: SingleArray = np.zeros(len(events), np.float32)
         rotations = warp.rotations(spline)
         self._points = warp.points(rotations)
         self.region: Region = find_region(self._points, (projection.height, width), _MARGIN_PX)
@@ -108,8 +111,9 @@ class LensObjective:
         self.parameter_count = self._turns + self.lens_count
         self.evaluations = 0
         self._exponent = self._neutral_exponent(rotations)
+        self._warp.points(rotations, self.region, out=self._points)
         self._weigh(view, 1.0)
-        self._render(rotations, 1.0)
+        self._render(1.0)
         total = _sum_of_squares(self._image)
         self._height = total / float(self._weights.sum(dtype=np.float64))
         self._contrast = total / (len(all_events) * px_per_px**2)
@@ -139,9 +143,10 @@ class LensObjective:
             return 0.0, np.zeros(len(theta))
         self._warp.see(self._bearings(view))
         scale = self._scale(state)
-        by_root = self._weigh(view, scale)
         rotations = self._warp.rotations(state.rotations)
-        self._render(rotations, scale)
+        self._warp.points(rotations, self.region, out=self._points)
+        by_root = self._weigh(view, scale)
+        self._render(scale)
         value = -0.5 / self._height * _sum_of_squares(self._image)
         np.multiply(self._image, np.float32(-1 / self._height), out=self._image)
         self._blur.adjoint(self._image, out=self._image)
@@ -150,10 +155,11 @@ class LensObjective:
             np.vdot(bars, self._points - self._middle) + 2 * self._exponent * np.vdot(weights_bar, self._weights)
         )
         bars *= np.float32(scale)
+        bars[:, 0] += weights_bar * self._weights * self._slopes
         by_delta = self._by_controls(state.rotations, turns, changes, self._warp.pullback(rotations, bars))
         by_rays = self._grid.gather(self._warp.pullback_bearings(rotations, bars, self._size))
         by_lens = np.einsum("nmi,nmij->j", by_rays, view.jacobian) + np.einsum("ki,jki->j", by_delta, self._along)
-        by_lens += np.einsum("nm,nmj->j", self._grid.gather(self._warp.sum_at_pixels(weights_bar, self._size)), by_root)
+        by_lens += np.einsum("nm,nmj->j", self._grid.gather(self._warp.sum_at_pixels(weights_bar * self._stretches, self._size)), by_root)
         if not self.region.padding:
             by_lens += by_log_scale * self._scale_shares
         bends = np.diff(turns, 2, axis=0)
@@ -177,7 +183,8 @@ class LensObjective:
         That is `-d log(sum (B h)^2) / d log(s) / 4`: one half for an image that is finely resolved, less for lines and
         points that the blur widens.
         """
-        self._render(rotations, 1.0)
+        self._warp.points(rotations, self.region, out=self._points)
+        self._render(1.0)
         total = _sum_of_squares(self._image)
         self._blur.adjoint(self._image, out=self._image)
         bars, _ = self._binning.vjp(self._points, self._weights, self.region.frame_of(self._image))
@@ -192,16 +199,20 @@ class LensObjective:
         """Write the weights of all events; return how those of the nodes (n, m, P) follow the lens at this scale."""
         areas, by_log = self._grid.areas(view)
         nodes = (areas * (scale * self._focal_px) ** 2) ** self._exponent
-        self._weights[:] = self._warp.at_pixels(self._grid.expand(nodes).astype(np.float32))
+        focal = np.float32(self._warp.projection.focal_px)
+        latitudes = (self._points[:, 0] + np.float32(self.region.top - self._warp.projection.height / 2)) / focal
+        np.clip(latitudes, -_HIGHEST, _HIGHEST, out=latitudes)
+        self._stretches = np.cos(latitudes) ** np.float32(-self._exponent)
+        self._slopes = np.float32(self._exponent) / focal * np.tan(latitudes)
+        self._weights[:] = self._warp.at_pixels(self._grid.expand(nodes).astype(np.float32)) * self._stretches
         return np.asarray(self._exponent * nodes[..., None] * by_log)
 
     def _split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return `delta'` (K, 3) and the changes (P,) of the lens parameters."""
         return self._white_turns.expand(theta[: self._turns]), self.lens_whitening @ theta[self._turns :]
 
-    def _render(self, rotations: SingleArray, scale: float) -> None:
+    def _render(self, scale: float) -> None:
         """Write the blurred image."""
-        self._warp.points(rotations, self.region, out=self._points)
         if scale != 1:
             self._points -= self._middle
             self._points *= np.float32(scale)
