@@ -118,12 +118,13 @@ class LensObjective:
         return self._score_of(self._view, self._warp.rotations(self._start.rotations), 1.0) / self._of_all
 
     def sharpness(self, rows: int, columns: int) -> FloatArray:
-        """Return by how much the places on the map stand out that the parts (rows, columns) of the image led to.
+        """Return what events of each part (rows, columns) of the image add to the contrast; NaN without any.
 
-        That is the mean of `u / (v + c)` (see `Relief`) over the events of the start; NaN in parts without any.
+        Their mean, weighted by their numbers, is the contrast.
         """
         self._score_of(self._view, self._warp.rotations(self._start.rotations), 1.0)
-        ratios = self._binning.vjp(self._points, self._weights, self.region.frame_of(self._relief.ratio))[1]
+        shares = self.region.frame_of(self._relief.shares())
+        added = self._weights * self._binning.vjp(self._points, self._weights, shares)[1]
         height, width = self._size
         sums, counts = (
             np.add.reduceat(
@@ -133,7 +134,7 @@ class LensObjective:
                 np.arange(columns) * width // columns,
                 axis=1,
             )
-            for values in (ratios, np.ones_like(ratios))
+            for values in (added, np.ones_like(added))
         )
         return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 

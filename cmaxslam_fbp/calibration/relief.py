@@ -30,18 +30,22 @@ class Relief:
         self._wide = GaussianBlur(shape, _WIDER * sigma_px, np.float32, rows="zero", columns=columns)
         self._own = 1 / (4 * np.pi * sigma_px**2)
         self.map: SingleArray = np.empty(shape, np.float32)
-        self.ratio: SingleArray = np.empty(shape, np.float32)
+        self._ratio: SingleArray = np.empty(shape, np.float32)
 
     def value(self, image: SingleArray) -> float:
         """Return `S` of an image of votes, summed in double precision: its ridges are flatter than float32 resolves."""
         self._blur.forward(image, out=self.map)
-        self._wide.forward(self.map, out=self.ratio)
-        self.ratio += np.float32(self._own)
-        np.divide(self.map, self.ratio, out=self.ratio)  # the ratio q
-        return float(np.einsum("ij,ij->", self.map, self.ratio, dtype=np.float64, casting="same_kind"))
+        self._wide.forward(self.map, out=self._ratio)
+        self._ratio += np.float32(self._own)
+        np.divide(self.map, self._ratio, out=self._ratio)  # the ratio q
+        return float(np.einsum("ij,ij->", self.map, self._ratio, dtype=np.float64, casting="same_kind"))
 
     def gradient(self) -> SingleArray:
         """Return `dS/dh = B^T (2 q - W^T q^2)`, `q = u / (v + c)`, of the image whose value was asked for last."""
-        by_map = self._wide.adjoint(np.square(self.ratio))
-        np.subtract(2 * self.ratio, by_map, out=by_map)
+        by_map = self._wide.adjoint(np.square(self._ratio))
+        np.subtract(2 * self._ratio, by_map, out=by_map)
         return self._blur.adjoint(by_map, out=by_map)
+
+    def shares(self) -> SingleArray:
+        """Return `B^T q`, of the same image: what a vote adds to `S = sum_j h_j (B^T q)_j` by the place where it is."""
+        return self._blur.adjoint(self._ratio)

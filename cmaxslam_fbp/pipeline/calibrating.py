@@ -286,8 +286,8 @@ def summary(found: RecordingCalibration) -> dict[str, Any]:
         "field_of_view_deg": list(field_of_view_deg(camera)),
         "parameters": [asdict(row) for row in parameter_rows(lens)],
         "image_travel": asdict(found.travel),
-        "contrast_before": lens.contrast_before,
-        "contrast": lens.contrast,
+        "contrast_before": lens.before.contrast,
+        "contrast": lens.after.contrast,
         "passages": len(found.passages),
         "imu_alignment": None if found.imu is None else imu_entries(found.imu),
         "scan": [{"field_of_view_deg": c.start_deg, "fx": c.camera.fx, "contrast": c.contrast} for c in found.scan],
@@ -305,6 +305,17 @@ def format_calibration(found: RecordingCalibration) -> str:
     if found.imu is not None:
         sections["imu_alignment"] = imu_entries(found.imu)
     return format_opencv_yaml(found.lens.camera, sections)
+
+
+def calibration_page(found: RecordingCalibration, name: str) -> str:
+    """Return a page that shows a calibration."""
+    from cmaxslam_fbp.report.lens_page import LensPicture, lens_page
+
+    before, after = (
+        LensPicture(title, sharpness.contrast, sharpness.over_image, sharpness.map)
+        for title, sharpness in (("First lens", found.lens.before), ("This lens", found.lens.after))
+    )
+    return lens_page(name, summary(found), before, after)
 
 
 def imu_entries(imu: ImuAlignment) -> dict[str, Entry]:

@@ -95,7 +95,7 @@ def test_a_lens_that_the_motion_does_not_tell_is_what_was_said_beforehand(motion
     assert not any(found.lens.observed)
     assert found.lens.camera.fx == found.lens.camera.fy == pytest.approx(60 / np.tan(np.radians(22.5)))
     assert (found.lens.camera.cx, found.lens.camera.cy) == (59.5, 44.5)
-    assert found.lens.contrast == found.lens.contrast_before
+    assert found.lens.after is found.lens.before
     rows = parameter_rows(found.lens)
     assert [row.name for row in rows] == ["fx", "fy/fx", "cx", "cy"]
     assert rows[0].deviation == pytest.approx(0.5 * found.lens.camera.fx)
