@@ -128,9 +128,7 @@ class LensObjective:
         height, width = self._size
         sums, counts = (
             np.add.reduceat(
-                np.add.reduceat(
-                    self._warp.sum_at_pixels(values, self._size), np.arange(rows) * height // rows, axis=0
-                ),
+                np.add.reduceat(self._warp.sum_at_pixels(values, self._size), np.arange(rows) * height // rows, axis=0),
                 np.arange(columns) * width // columns,
                 axis=1,
             )

@@ -223,7 +223,8 @@ def _adjust(
     """Adjust lens and motion to the whole recording."""
     on_stage("lens and motion")
     seen = followed.passages, followed.camera, followed.rotations, guess.model, guess.fixed
-    lens = calibrate_lens(*seen, expected) if followed.travel.tells_lens else hold_lens(*seen)
+    travel = followed.travel
+    lens = calibrate_lens(*seen, expected, travel.untold) if travel.tells_lens else hold_lens(*seen)
     samples = recording.imu
     imu = None if samples is None else align_gyroscope(lens.rotations, samples.gyroscope)
     return RecordingCalibration(lens, scan, followed.passages, followed.travel, imu)

@@ -121,6 +121,4 @@ def _gyroscope(imu: Mapping[str, Any] | None) -> str:
         ("Its clock is ahead by", f"{1e3 * imu['time_offset_s']:+.2f} ms", ""),
         ("Axes", "told" if imu["observed"] == "yes" else "not told: the camera turned about one axis", ""),
     ]
-    return (
-        f'<section class="card"><header><h2>Gyroscope</h2><p>a check</p></header>{html_table(list(rows))}</section>'
-    )
+    return f'<section class="card"><header><h2>Gyroscope</h2><p>a check</p></header>{html_table(list(rows))}</section>'
