@@ -19,6 +19,7 @@ from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 STAGES = (LensStage(0.5, 1.0, 30), LensStage(1.0, 1.0, 50), LensStage(2.0, 1.0, 120), LensStage(3.0, 1.0, 120))
 _JUDGE = STAGES[1]  # in whose map lenses are compared
+_CURVED = STAGES[2]  # in whose map the curvature is taken: hundreds of evaluations, which the finest makes long
 _PARTS = (6, 8)  # of the image, down and across, over which sharpness is shown
 # Events of one edge err alike, so that they tell less than as many that err each on its own: chosen on simulated
 # recordings so that deviations cover the errors.
@@ -127,7 +128,7 @@ def _fit(
     values, deviations = start.values.copy(), free.scales.copy()
     values[told] = found.values
     if told.any():
-        deviations[told] = _deviations(passages, fewer, found, STAGES[-1])
+        deviations[told] = _deviations(passages, fewer, found)
     return LensState(found.rotations, values), deviations
 
 
@@ -162,9 +163,9 @@ def _sharpness(passages: Events, parameters: LensParameters, state: LensState) -
     return LensSharpness(objective.contrast, objective.sharpness(*_PARTS), objective.map())
 
 
-def _deviations(passages: Events, parameters: LensParameters, state: LensState, stage: LensStage) -> FloatArray:
+def _deviations(passages: Events, parameters: LensParameters, state: LensState) -> FloatArray:
     """Return the standard deviations (P,); infinite where the contrast has no maximum."""
-    objective = stage.objective(passages, parameters, state)
+    objective = _CURVED.objective(passages, parameters, state)
     variances = np.diag(lens_covariance(objective))
     biases = np.array([_FOCAL_BIAS if name == "focal" else 0.0 for name in parameters.names])
     return np.asarray(np.hypot(INFLATION * np.sqrt(np.where(variances > 0, variances, np.inf)), biases))

@@ -122,6 +122,12 @@ def print_calibration(found: RecordingCalibration, out: Path | None) -> None:
             "height. The lens is what was given, or what is usual",
             highlight=False,
         )
+    elif found.travel.untold:
+        console.print(
+            "the image travelled one way only: of the two focal lengths the one that way was found, and pixels are "
+            "taken as square",
+            highlight=False,
+        )
     if (imu := found.imu) is not None:
         axes = "" if imu.observed else "; the camera turned about one axis, which does not tell how it lies"
         console.print(

@@ -33,6 +33,7 @@ from cmaxslam_fbp.trajectory.spline import RotationSpline
 _MOST_PASSAGES, _MOST_OF_SCAN = 300_000, 100_000  # that are adjusted to: every n-th of more
 _FEWEST_PASSAGES = 5_000  # of which a lens can be told at all
 _KEPT = 4_000_000  # passages in memory
+_MOST_FOLLOWED = 8_000_000  # events, by each lens of the scan
 _SCAN_S = 3.0
 _THREADS = 2
 _MAPS = (512, 1024, 2048, 4096)
@@ -161,7 +162,7 @@ def _scan(
     stream = recording.chunks(start_s, _SCAN_S)
     events = Events.concatenate(list(EventFilter(config.events, size).run(stream, stream.defects)))
     part = passages.between(int(events.t_ns[0]), int(events.t_ns[-1]))
-    judge = partial(try_field_of_view, events, every_nth(part, _MOST_OF_SCAN), size)
+    judge = partial(try_field_of_view, every_nth(events, _MOST_FOLLOWED), every_nth(part, _MOST_OF_SCAN), size)
     found = []
     with ThreadPoolExecutor(_THREADS) as pool:  # compiled loops release the GIL
         for candidate in pool.map(judge, fields):

@@ -107,7 +107,8 @@ def test_a_lens_that_the_motion_does_not_tell_is_what_was_said_beforehand(motion
 def test_a_long_way_one_way_tells_the_focal_length_but_not_the_aspect(motion):
     found = calibrate(recording_of(swinging(**motion), 4), CalibrationGuess("pinhole", field_of_view_deg=55.0))
     lens, known = found.lens, dict(zip(found.lens.names, found.lens.observed, strict=True))
-    assert known == {"focal": True, "aspect": False, "cx": True, "cy": True}
+    assert known["focal"]
+    assert not known["aspect"]
     assert lens.camera.fy == lens.camera.fx == pytest.approx(CAMERA.fx, rel=0.02)
     assert abs(np.log(lens.camera.fx / CAMERA.fx)) < 3 * lens.deviations[0] < 0.1
     assert lens.deviations[1] == 0.02  # what it was beforehand
