@@ -19,7 +19,6 @@ from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 STAGES = (LensStage(0.5, 1.0, 30), LensStage(1.0, 1.0, 50), LensStage(2.0, 1.0, 120), LensStage(3.0, 1.0, 120))
 _JUDGE = STAGES[1]  # in whose map lenses are compared
-_CURVED = STAGES[2]  # in whose map the curvature is taken: hundreds of evaluations, which the finest makes long
 _PARTS = (6, 8)  # of the image, down and across, over which sharpness is shown
 # Events of one edge err alike, so that they tell less than as many that err each on its own: chosen on simulated
 # recordings so that deviations cover the errors.
@@ -165,7 +164,7 @@ def _sharpness(passages: Events, parameters: LensParameters, state: LensState) -
 
 def _deviations(passages: Events, parameters: LensParameters, state: LensState) -> FloatArray:
     """Return the standard deviations (P,); infinite where the contrast has no maximum."""
-    objective = _CURVED.objective(passages, parameters, state)
+    objective = STAGES[-1].objective(passages, parameters, state)
     variances = np.diag(lens_covariance(objective))
     biases = np.array([_FOCAL_BIAS if name == "focal" else 0.0 for name in parameters.names])
     return np.asarray(np.hypot(INFLATION * np.sqrt(np.where(variances > 0, variances, np.inf)), biases))

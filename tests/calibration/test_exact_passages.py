@@ -1,4 +1,4 @@
-"""Passages of circles on the sphere through a true lens along a true motion, without any sensor: what the score adds."""
+"""Passages of circles on the sphere, through a true lens along a true motion, without a sensor: what the score adds."""
 
 from types import SimpleNamespace
 
@@ -20,7 +20,7 @@ CIRCLES, PIXELS, MOST, STEP_NS = 40, 700, 80_000, 2_000_000
 
 @pytest.fixture(scope="module")
 def exact():
-    """Six seconds of a DAVIS240C with 60 degrees of travel; a pixel's ray `b` meets a circle where `n . R b = cos r`."""
+    """Six seconds of a DAVIS240C with 60 degrees of travel; a ray `b` meets a circle where `n . R b = cos r`."""
     random, camera = np.random.default_rng(9), davis240c()
     settings = SimulationSettings(scene="shapes", camera=camera, duration_s=6.0, extent_deg=30.0, seed=9)
     truth = Simulation(settings).ground_truth
