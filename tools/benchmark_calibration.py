@@ -9,13 +9,17 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cmaxslam_fbp.calibration.field_scan import middle_camera
 from cmaxslam_fbp.calibration.lens_parameters import parameter_values
 from cmaxslam_fbp.config import Config
+from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.geometry.camera import Camera, davis240c, dvxplorer
 from cmaxslam_fbp.io import Recording, open_recording
 from cmaxslam_fbp.io.writing import write_recording
@@ -31,6 +35,7 @@ def fisheye() -> Camera:
     return Camera(320, 240, focal_px, focal_px, 155.0, 123.0, (0.02, -0.01, 0.0, 0.0), "equidistant")
 
 
+UNIT_DEG_S = 8.1  # of the pan-tilt unit
 CAMERAS = {"davis240c": davis240c, "dvxplorer": dvxplorer, "fisheye": fisheye}
 
 
@@ -76,6 +81,43 @@ def measure(recording: Recording) -> dict[str, Any]:
     }
 
 
+def real_rows(data: Path) -> Iterator[str]:
+    """Tell what two real recordings and what is known of their motion say of the focal length.
+
+    The rate of a turn is the image's over the focal length, so the true rate gives the length.
+    """
+    sensor = SensorSize(240, 180)
+    for name in ("evbench_seq_0001_e.mat", "IMU_rotDisk.aedat"):
+        recording = open_recording(data / "real" / name, sensor_size=sensor)
+        found = calibrate(recording, CalibrationGuess("pinhole"))
+        seen = [name for name, observed in zip(found.lens.names, found.lens.observed, strict=True) if observed]
+        yield (
+            f"{name}: the image travels by {100 * found.travel.across:.0f} % of its width and "
+            f"{100 * found.travel.down:.0f} % of its height; observed: {', '.join(seen) or 'nothing'}"
+        )
+        for focal_px in (180.0, 200.0, 220.0, 243.0):
+            result = Slam().run(
+                recording.with_camera(replace(middle_camera(sensor, focal_px), distortion_model="plumb_bob"))
+            )
+            start_ns, end_ns = result.start_ns + 2 * 10**8, result.end_ns - 10**8
+            if recording.imu is None:
+                inner = result.trajectory().between(start_ns, end_ns)
+                turn = np.degrees((inner.rotations[0].inv() * inner.rotations[-1]).magnitude())
+                rate = turn / ((inner.end_ns - inner.start_ns) * 1e-9)
+                given_px = focal_px * rate / UNIT_DEG_S
+                yield f"  {focal_px:g} px: {rate:.2f} deg/s; the unit's {UNIT_DEG_S} deg/s give {given_px:.0f} px"
+            else:
+                t_ns = np.arange(start_ns, end_ns, 5_000_000)
+                camera = np.degrees(result.angular_velocities_at(t_ns))
+                gyroscope = np.degrees(recording.imu.gyroscope.at(t_ns))
+                roll = np.abs(camera[:, 2]).mean() / np.abs(gyroscope[:, 2]).mean()
+                ours, its = (rates[:, :2].std(axis=0).max() for rates in (camera, gyroscope))
+                yield (
+                    f"  {focal_px:g} px: roll {roll:.3f} of the gyroscope's; across the axis the rates vary by "
+                    f"{ours:.2f} deg/s, the gyroscope's by {its:.2f}"
+                )
+
+
 def bincount_ns() -> float:
     """Return the time of one np.bincount per event: the machine's calibration."""
     bins = np.random.default_rng(0).integers(0, 1 << 19, 2_000_000)
@@ -97,8 +139,13 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[201])
     parser.add_argument("--duration", type=float, default=10.0, metavar="SECONDS")
     parser.add_argument("--quick", action="store_true", help="one recording: shapes, ideal, davis240c")
+    parser.add_argument("--real", type=Path, metavar="DIR", help="only real recordings of this folder: what they tell")
     parser.add_argument("--json", type=Path, help="write the rows there")
     options = parser.parse_args()
+    if options.real is not None:
+        for line in real_rows(options.real):
+            print(line, flush=True)
+        return
     if options.quick:
         options.cameras, options.scenes, options.sensors = ["davis240c"], ["shapes"], ["ideal"]
     options.folder.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ import numpy as np
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.calibration.lens_objective import LensObjective
 
-_STEP_PX = 0.1  # of the difference of gradients: by how much events move on the map, about
+_STEP_PX = 0.4  # of the difference of gradients: by how much events move on the map, about; less shows single votes
 _ITERATIONS = 25
 _CONVERGED = 0.02  # of the residual
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cmaxslam_fbp.calibration.lens_objective import LensObjective, LensState
+from cmaxslam_fbp.calibration.lens_objective import LensState
 from cmaxslam_fbp.calibration.lens_parameters import LensParameters, parameter_values
 from cmaxslam_fbp.calibration.lens_refinement import LensStage, refine_lens
 from cmaxslam_fbp.config import FrontendConfig
@@ -58,7 +58,7 @@ def try_field_of_view(events: Events, passages: Events, size: SensorSize, field_
         start = LensState(rotations, parameter_values(camera, parameters.names))
         state = refine_lens(passages, parameters, start, [stage])
         camera, rotations = parameters.camera(state.values), state.rotations
-        contrast = LensObjective(passages, parameters, state, stage.px_per_px, stage.blur_sigma_px).contrast
+        contrast = stage.objective(passages, parameters, state).contrast
     return FieldCandidate(field_deg, camera, rotations, contrast)
 
 

@@ -16,6 +16,8 @@ _PLACES = 13  # across the image, and as many down: one of them is near what a r
 # Shares of the field of view, of the larger travel and of the smaller. With less the contrast still has a maximum, but
 # it may be anywhere: on simulated motions focal lengths were wrong there by up to tens of percent.
 _ENOUGH, _ENOUGH_ASIDE = 0.35, 0.2
+_ENOUGH_ALONE = 0.7  # of a travel one way only
+_UNTOLD_BY_ONE_WAY = ("aspect", "p1", "p2")
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,21 @@ class ImageTravel:
     def tells_lens(self) -> bool:
         """Whether such a motion tells a lens.
 
-        A roll, or small angles, look the same through every lens. A pan does not give `fy`, nor a tilt `fx`; and how
-        large the angles of either are shows only in how tracks bend far from the middle, as they do by distortion.
-        Turns both ways tell it: a pan, a tilt and the way back add up to a roll, which the image shows.
+        A roll, or small angles, look the same through every lens. Turns both ways tell it: a pan, a tilt and the way
+        back add up to a roll, which the image shows. A pan or a tilt alone tells it by how tracks bend far from the
+        middle, if they go far; but see `untold`.
         """
-        return max(self.across, self.down) >= _ENOUGH and min(self.across, self.down) >= _ENOUGH_ASIDE
+        most, least = max(self.across, self.down), min(self.across, self.down)
+        return most >= _ENOUGH_ALONE or (most >= _ENOUGH and least >= _ENOUGH_ASIDE)
+
+    @property
+    def untold(self) -> tuple[str, ...]:
+        """Parameters that such a motion does not tell, though it tells the lens otherwise.
+
+        A pan does not give `fy`, nor a tilt `fx`: with it edges agree with themselves however much the image is
+        stretched across its motion. And an axis that lies a little askew looks like tangential distortion.
+        """
+        return _UNTOLD_BY_ONE_WAY if min(self.across, self.down) < _ENOUGH_ASIDE else ()
 
 
 def image_travel(rotations: RotationSpline, events: Events, camera: Camera) -> ImageTravel:

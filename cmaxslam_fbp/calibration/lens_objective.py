@@ -10,11 +10,13 @@ from scipy.linalg import cholesky, solve_triangular
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend.hand_motion import Priors, Whitening, control_times, second_difference_transposed, usual_bends
 from cmaxslam_fbp.backend.region import Region, find_region
+from cmaxslam_fbp.calibration.area_weights import AreaWeights
 from cmaxslam_fbp.calibration.bearing_grid import BearingGrid, LensView
 from cmaxslam_fbp.calibration.compensation import compensating_turns
 from cmaxslam_fbp.calibration.lens_parameters import LensParameters
 from cmaxslam_fbp.calibration.lens_warp import LensWarp
-from cmaxslam_fbp.contrast.blur import Boundary, GaussianBlur
+from cmaxslam_fbp.calibration.relief import Relief
+from cmaxslam_fbp.contrast.blur import Boundary
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.fbp import Binning
 from cmaxslam_fbp.geometry import so3
@@ -37,14 +39,14 @@ class LensState:
 
 
 class LensObjective:
-    """`f(theta) = -1/(2 H) sum (B h)^2 + priors`, to be minimised; `theta` are whitened turns (3 K,) and lens changes.
+    """`f(theta) = -S(h) / 2 + priors`, to be minimised; `theta` are whitened turns (3 K,) and lens changes.
 
-    `h` is the map of all events, `H` the mean height that an event sees at the start, so that an event counts about
-    one. Too long a focal length shrinks all angles, and would be rewarded for a smaller map: map pixels shrink with
-    it, `p = s pi(R b)` with `s = f / f0`, `f^2 = fx fy`, about the map's middle. One map pixel stays as many pixels of
-    the sensor (but for a map that goes all around: there the circle must close, which leaves no such choice). And a
-    lens that squeezes the image's border would be rewarded for that: events are weighted by a power of the area that
-    their pixel covers on the map, `w = (dA_map / dA_sensor)^e`, so that the score does not change with it (see
+    `h` is the map of all events, and `S` how much it stands out from its surroundings (see `Relief`), about twice a
+    log-likelihood. Lenses are compared on equal terms. Too long a focal length shrinks all angles, and would be
+    rewarded for a finer map: map pixels shrink with it, `p = s pi(R b)` with `s = f / f0`, `f^2 = fx fy`, about the
+    map's middle. One map pixel stays as many pixels of the sensor (but for a map that goes all around: there the
+    circle must close, which leaves no such choice). And events are weighted by a power of the area that their pixel
+    covers on the map, so that the score does not change where a part of it is drawn apart (see `AreaWeights` and
     `_neutral_exponent`).
 
     Lens and motion are compensated (see `compensating_turns`): `delta_k = delta'_k + sum_j dphi_j D_jk`.
@@ -91,9 +93,8 @@ class LensObjective:
         self._middle = (np.array(self.region.frame_shape, np.float32) - 1) / 2
         self._binning = Binning(self.region.frame_shape, kernel, reconstruction)
         columns: Boundary = "wrap" if self.region.padding else "zero"
-        self._blur = GaussianBlur(self.region.shape, blur_sigma_px, np.float32, rows="zero", columns=columns)
+        self._relief = Relief(self.region.shape, blur_sigma_px, columns)
         self._frame: SingleArray = np.empty(self.region.frame_shape, np.float32)
-        self._image: SingleArray = np.empty(self.region.shape, np.float32)
         self._turns = 3 * len(spline)
         self._along = compensating_turns(view, spline, control_times(spline), warp.edges_ns)
         self._bend_strength = (
@@ -108,16 +109,37 @@ class LensObjective:
         self.parameter_count = self._turns + self.lens_count
         self.evaluations = 0
         self._exponent = self._neutral_exponent(rotations)
-        self._weigh(view, 1.0)
-        self._render(rotations, 1.0)
-        total = _sum_of_squares(self._image)
-        self._height = total / float(self._weights.sum(dtype=np.float64))
-        self._contrast = total / (len(all_events) * px_per_px**2)
+        self._areas = AreaWeights(self._grid, warp, self.region.top, self._exponent)
+        self._of_all = len(all_events)
 
     @property
     def contrast(self) -> float:
-        """The mean height that an event of the start saw, in maps of one scale: the best lens has the highest."""
-        return self._contrast
+        """The score of the start per event, in maps of one scale: one without any structure, more where it is sharp."""
+        return self._score_of(self._view, self._warp.rotations(self._start.rotations), 1.0) / self._of_all
+
+    def sharpness(self, rows: int, columns: int) -> FloatArray:
+        """Return what events of each part (rows, columns) of the image add to the contrast; NaN without any.
+
+        Their mean, weighted by their numbers, is the contrast.
+        """
+        self._score_of(self._view, self._warp.rotations(self._start.rotations), 1.0)
+        shares = self.region.frame_of(self._relief.shares())
+        added = self._weights * self._binning.vjp(self._points, self._weights, shares)[1]
+        height, width = self._size
+        sums, counts = (
+            np.add.reduceat(
+                np.add.reduceat(self._warp.sum_at_pixels(values, self._size), np.arange(rows) * height // rows, axis=0),
+                np.arange(columns) * width // columns,
+                axis=1,
+            )
+            for values in (added, np.ones_like(added))
+        )
+        return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+    def map(self) -> SingleArray:
+        """Return the map of the start, blurred."""
+        self._score_of(self._view, self._warp.rotations(self._start.rotations), 1.0)
+        return self._relief.map.copy()
 
     def whitened_length(self, moved_px: float) -> float:
         """Return the length of a change of `theta` that moves events by so many pixels of the map, about."""
@@ -137,23 +159,22 @@ class LensObjective:
         view = self._grid.view(self._parameters, state.values) if self._parameters.allow(state.values) else None
         if view is None or (self._view.seen & ~view.seen).any():  # a lens that does not see where events are
             return 0.0, np.zeros(len(theta))
-        self._warp.see(self._bearings(view))
         scale = self._scale(state)
-        by_root = self._weigh(view, scale)
         rotations = self._warp.rotations(state.rotations)
-        self._render(rotations, scale)
-        value = -0.5 / self._height * _sum_of_squares(self._image)
-        np.multiply(self._image, np.float32(-1 / self._height), out=self._image)
-        self._blur.adjoint(self._image, out=self._image)
-        bars, weights_bar = self._binning.vjp(self._points, self._weights, self.region.frame_of(self._image))
+        value = -0.5 * self._score_of(view, rotations, scale)
+        image_bar = self._relief.gradient()
+        image_bar *= np.float32(-0.5)
+        bars, weights_bar = self._binning.vjp(self._points, self._weights, self.region.frame_of(image_bar))
         by_log_scale = float(
             np.vdot(bars, self._points - self._middle) + 2 * self._exponent * np.vdot(weights_bar, self._weights)
         )
         bars *= np.float32(scale)
+        by_areas, rows_bar = self._areas.pullback(weights_bar, self._size)
+        bars[:, 0] += rows_bar
         by_delta = self._by_controls(state.rotations, turns, changes, self._warp.pullback(rotations, bars))
         by_rays = self._grid.gather(self._warp.pullback_bearings(rotations, bars, self._size))
         by_lens = np.einsum("nmi,nmij->j", by_rays, view.jacobian) + np.einsum("ki,jki->j", by_delta, self._along)
-        by_lens += np.einsum("nm,nmj->j", self._grid.gather(self._warp.sum_at_pixels(weights_bar, self._size)), by_root)
+        by_lens += by_areas
         if not self.region.padding:
             by_lens += by_log_scale * self._scale_shares
         bends = np.diff(turns, 2, axis=0)
@@ -174,40 +195,36 @@ class LensObjective:
     def _neutral_exponent(self, rotations: SingleArray) -> float:
         """Return `e`: where everything is drawn apart by `s`, and weights grow as `s^(2 e)`, the score stays the same.
 
-        That is `-d log(sum (B h)^2) / d log(s) / 4`: one half for an image that is finely resolved, less for lines and
-        points that the blur widens.
+        That is `-(dS / d log s) / (2 dS / d log w)`.
         """
-        self._render(rotations, 1.0)
-        total = _sum_of_squares(self._image)
-        self._blur.adjoint(self._image, out=self._image)
-        bars, _ = self._binning.vjp(self._points, self._weights, self.region.frame_of(self._image))
-        slope = 2 * float(np.vdot(bars, self._points - self._middle)) / total
-        return float(np.clip(-slope / 4, 0.0, 0.5))
+        self._warp.points(rotations, self.region, out=self._points)
+        self._score()
+        image_bar = self.region.frame_of(self._relief.gradient())
+        bars, weights_bar = self._binning.vjp(self._points, self._weights, image_bar)
+        slope, by_weight = np.vdot(bars, self._points - self._middle), np.vdot(weights_bar, self._weights)
+        return float(np.clip(-slope / (2 * by_weight), -0.5, 0.5))
 
     def _bearings(self, view: LensView) -> SingleArray:
         rays = self._grid.expand(view.rays)
         return np.ascontiguousarray(rays, np.float32)
 
-    def _weigh(self, view: LensView, scale: float) -> FloatArray:
-        """Write the weights of all events; return how those of the nodes (n, m, P) follow the lens at this scale."""
-        areas, by_log = self._grid.areas(view)
-        nodes = (areas * (scale * self._focal_px) ** 2) ** self._exponent
-        self._weights[:] = self._warp.at_pixels(self._grid.expand(nodes).astype(np.float32))
-        return np.asarray(self._exponent * nodes[..., None] * by_log)
-
     def _split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return `delta'` (K, 3) and the changes (P,) of the lens parameters."""
         return self._white_turns.expand(theta[: self._turns]), self.lens_whitening @ theta[self._turns :]
 
-    def _render(self, rotations: SingleArray, scale: float) -> None:
-        """Write the blurred image."""
+    def _score_of(self, view: LensView, rotations: SingleArray, scale: float) -> float:
+        """Return `S` of the map of all events through a lens, along a motion, with map pixels of a scale."""
+        self._warp.see(self._bearings(view))
         self._warp.points(rotations, self.region, out=self._points)
+        self._areas.weigh(view, self._points, scale * self._focal_px, out=self._weights)
         if scale != 1:
             self._points -= self._middle
             self._points *= np.float32(scale)
             self._points += self._middle
-        image = self.region.image_of(self._binning(self._points, self._weights, out=self._frame))
-        self._blur.forward(image, out=self._image)
+        return self._score()
+
+    def _score(self) -> float:
+        return self._relief.value(self.region.image_of(self._binning(self._points, self._weights, out=self._frame)))
 
     def _by_controls(
         self, rotations: RotationSpline, turns: FloatArray, changes: FloatArray, by_turn: FloatArray
@@ -236,8 +253,3 @@ class LensObjective:
         gram = np.einsum("nij,nik->jk", fields, fields) / len(fields)
         expected = _LENS_SHARE * len(self._weights) * gram + np.diag(self._lens_strength)
         return np.asarray(solve_triangular(cholesky(expected), np.eye(len(expected))))
-
-
-def _sum_of_squares(image: SingleArray) -> float:
-    """Return `sum h^2`, summed in double precision: the ridges of the score are flatter than what float32 resolves."""
-    return float(np.square(image, dtype=np.float64).sum())

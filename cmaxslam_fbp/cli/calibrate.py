@@ -55,6 +55,10 @@ def calibrate(
             rich_help_panel=_LENS,
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a page: parameters, field of view, sharpness over the image."),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -68,8 +72,9 @@ def calibrate(
     from cmaxslam_fbp.io.atomic_files import write_file
     from cmaxslam_fbp.pipeline import calibrating
 
-    if out.exists() and not overwrite:
-        raise OutputError(f"{out} exists already; choose another name with --out, or give --overwrite")
+    for file, option in ((out, "--out"), (report, "--report")):
+        if file is not None and file.exists() and not overwrite:
+            raise OutputError(f"{file} exists already; choose another name with {option}, or give --overwrite")
     guess = calibrating.CalibrationGuess(model, focal, field_of_view, tuple(fix or ()))
     settings = load_config(config or (), assignments or (), source.flags())
     recording = source.open(path, config, assignments)
@@ -82,6 +87,8 @@ def calibrate(
         typer.echo(f"interrupted: {out} was not written", err=True)
         raise typer.Exit(130) from None
     write_file(out, calibrating.format_calibration(found))
+    if report is not None:
+        write_file(report, calibrating.calibration_page(found, recording.path.name))
     if as_json:
         typer.echo(json.dumps(calibrating.summary(found) | {"file": str(out)}, indent=2, allow_nan=False))
     else:
@@ -113,6 +120,12 @@ def print_calibration(found: RecordingCalibration, out: Path | None) -> None:
         console.print(
             f"the motion does not tell the lens: the image travelled by {across} of its width and {down} of its "
             "height. The lens is what was given, or what is usual",
+            highlight=False,
+        )
+    elif found.travel.untold:
+        console.print(
+            "the image travelled one way only: of the two focal lengths the one that way was found, and pixels are "
+            "taken as square",
             highlight=False,
         )
     if (imu := found.imu) is not None:

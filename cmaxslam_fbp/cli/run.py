@@ -220,7 +220,7 @@ def _calibrated(
     lens = found.lens
     if not quiet:
         print_calibration(found, None)
-    if refine_lens and lens.contrast <= lens.contrast_before:
+    if refine_lens and lens.after.contrast <= lens.before.contrast:
         typer.echo("warning: the contrast did not gain: the given calibration stays", err=True)
         return recording
     return recording.with_camera(lens.camera)

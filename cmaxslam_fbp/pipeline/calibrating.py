@@ -33,6 +33,7 @@ from cmaxslam_fbp.trajectory.spline import RotationSpline
 _MOST_PASSAGES, _MOST_OF_SCAN = 300_000, 100_000  # that are adjusted to: every n-th of more
 _FEWEST_PASSAGES = 5_000  # of which a lens can be told at all
 _KEPT = 4_000_000  # passages in memory
+_MOST_FOLLOWED = 8_000_000  # events, by each lens of the scan
 _SCAN_S = 3.0
 _THREADS = 2
 _MAPS = (512, 1024, 2048, 4096)
@@ -161,7 +162,7 @@ def _scan(
     stream = recording.chunks(start_s, _SCAN_S)
     events = Events.concatenate(list(EventFilter(config.events, size).run(stream, stream.defects)))
     part = passages.between(int(events.t_ns[0]), int(events.t_ns[-1]))
-    judge = partial(try_field_of_view, events, every_nth(part, _MOST_OF_SCAN), size)
+    judge = partial(try_field_of_view, every_nth(events, _MOST_FOLLOWED), every_nth(part, _MOST_OF_SCAN), size)
     found = []
     with ThreadPoolExecutor(_THREADS) as pool:  # compiled loops release the GIL
         for candidate in pool.map(judge, fields):
@@ -223,7 +224,8 @@ def _adjust(
     """Adjust lens and motion to the whole recording."""
     on_stage("lens and motion")
     seen = followed.passages, followed.camera, followed.rotations, guess.model, guess.fixed
-    lens = calibrate_lens(*seen, expected) if followed.travel.tells_lens else hold_lens(*seen)
+    travel = followed.travel
+    lens = calibrate_lens(*seen, expected, travel.untold) if travel.tells_lens else hold_lens(*seen)
     samples = recording.imu
     imu = None if samples is None else align_gyroscope(lens.rotations, samples.gyroscope)
     return RecordingCalibration(lens, scan, followed.passages, followed.travel, imu)
@@ -286,8 +288,8 @@ def summary(found: RecordingCalibration) -> dict[str, Any]:
         "field_of_view_deg": list(field_of_view_deg(camera)),
         "parameters": [asdict(row) for row in parameter_rows(lens)],
         "image_travel": asdict(found.travel),
-        "contrast_before": lens.contrast_before,
-        "contrast": lens.contrast,
+        "contrast_before": lens.before.contrast,
+        "contrast": lens.after.contrast,
         "passages": len(found.passages),
         "imu_alignment": None if found.imu is None else imu_entries(found.imu),
         "scan": [{"field_of_view_deg": c.start_deg, "fx": c.camera.fx, "contrast": c.contrast} for c in found.scan],
@@ -305,6 +307,17 @@ def format_calibration(found: RecordingCalibration) -> str:
     if found.imu is not None:
         sections["imu_alignment"] = imu_entries(found.imu)
     return format_opencv_yaml(found.lens.camera, sections)
+
+
+def calibration_page(found: RecordingCalibration, name: str) -> str:
+    """Return a page that shows a calibration."""
+    from cmaxslam_fbp.report.lens_page import LensPicture, lens_page
+
+    before, after = (
+        LensPicture(title, sharpness.contrast, sharpness.over_image, sharpness.map)
+        for title, sharpness in (("First lens", found.lens.before), ("This lens", found.lens.after))
+    )
+    return lens_page(name, summary(found), before, after)
 
 
 def imu_entries(imu: ImuAlignment) -> dict[str, Entry]:

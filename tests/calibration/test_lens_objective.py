@@ -157,3 +157,13 @@ def test_the_true_lens_has_the_highest_contrast(turning, factor):
         fitted = LensState(state.rotations, values)
         contrasts.append(LensObjective(passages, parameters, fitted, 3.0, 1.0).contrast)
     assert contrasts[0] > 1.01 * contrasts[1]
+
+
+def test_the_sharpness_of_the_parts_of_the_image_adds_up_to_the_contrast(turning, few):
+    parameters = LensParameters.of(turning.camera, "plumb_bob")
+    start = LensState(turning.spline, parameter_values(turning.camera, parameters.names))
+    objective = LensObjective(few, parameters, start, 1.0, 1.0)
+    parts = objective.sharpness(3, 4)
+    rows, columns = few.y.astype(int) * 3 // 90, few.x.astype(int) * 4 // 120
+    assert np.mean(parts[rows, columns]) == pytest.approx(objective.contrast, rel=1e-3)
+    assert objective.map().sum() == pytest.approx(len(few), rel=0.1)

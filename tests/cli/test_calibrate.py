@@ -18,8 +18,16 @@ def short(simulated_bag):
 
 
 def test_the_calibration_is_read_by_opencv_and_by_us(run, short, tmp_path):
-    printed = run("calibrate", short, "--field-of-view", 66, "--model", "plumb_bob", "--out", "camera.yaml", "--json")
+    options = "--field-of-view", 66, "--model", "plumb_bob", "--out", "camera.yaml", "--report", "camera.html", "--json"
+    printed = run("calibrate", short, *options)
     told = json.loads(printed.stdout)
+    page = (tmp_path / "camera.html").read_text()
+    across, down = told["field_of_view_deg"]
+    assert f"{across:.1f}° x {down:.1f}°" in page
+    for row in told["parameters"]:
+        assert f'<th scope="row">{row["name"]}</th><td>{row["value"]:.6g}</td>' in page
+    assert page.count('class="parts"') == page.count("data:image/png") == 2  # before and after
+    assert "{{" not in page
     storage = cv2.FileStorage(str(tmp_path / "camera.yaml"), cv2.FILE_STORAGE_READ)
     matrix = storage.getNode("camera_matrix").mat()
     assert matrix.tolist() == told["camera_matrix"]
