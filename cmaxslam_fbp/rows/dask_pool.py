@@ -17,11 +17,12 @@ from cmaxslam_fbp.errors import ConfigError, OutputError
 from cmaxslam_fbp.rows.row import Row, Values
 from cmaxslam_fbp.rows.running import OnStart, Outcomes
 
-# One retry for a row whose worker is lost; a row is never made to wait at a worker, where it would share its fate.
-# What Dask does beside (samples of all stacks, figures of the system, copies of results) would take time from the rows.
+# Rows count themselves how often their workers were lost (`computing`). Dask's own count has those too that only waited
+# at a worker, and is the last resort. What Dask does beside (samples of all stacks, figures of the system, copies of
+# results) would take time from the rows.
 dask.config.set(
     {
-        "distributed.scheduler.allowed-failures": 1,
+        "distributed.scheduler.allowed-failures": 10,
         "distributed.scheduler.active-memory-manager.start": False,
         "distributed.worker.profile.enabled": False,
         "distributed.worker.memory.monitor-interval": "500ms",
@@ -36,6 +37,7 @@ with warnings.catch_warnings():
     from distributed import Client, Future, KilledWorker, LocalCluster
     from distributed.system import MEMORY_LIMIT
 
+LOSSES = 2  # of the worker that computes it: then a row has failed
 _LOOK_EVERY_S = 1.0  # for workers that have come or gone
 _ANY_PORT = "localhost:0"  # of Dask's own page: the usual one may be taken
 _PATIENCE_S = 30.0  # for a scheduler, and for its first worker
@@ -57,6 +59,7 @@ class DaskPool:
                 slots = self._slots()
                 while waiting and len(running) < slots:
                     row = waiting.popleft()
+                    _mark(row, out).unlink(missing_ok=True)  # of a batch that was ended
                     future = self._client.submit(compute, row, row.key, place, slots, key=_name(row), pure=False)
                     running[future] = row
                     future.add_done_callback(done.put)
@@ -82,7 +85,37 @@ def compute(row: Row, key: str, out: str, jobs: int) -> Values:
     """Compute a row on a worker; its sources must be those that its key was made of."""
     if row.key != key:
         raise ConfigError("a worker has other sources of cmaxslam-fbp than this program; install the same on all")
-    return row.compute(Path(out), jobs)
+    known = row.known(Path(out))  # of a worker that was lost before it had passed it on
+    if known is not None:
+        return known
+    with computing(row, Path(out)):
+        return row.compute(Path(out), jobs)
+
+
+@contextmanager
+def computing(row: Row, out: Path) -> Iterator[None]:
+    """Count in a file, a byte each, how often a row's computation began and did not end; after two losses, refuse."""
+    mark = _mark(row, out)
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    with mark.open("ab") as file:
+        losses = file.tell()
+        file.write(b".")
+    try:
+        if losses >= LOSSES:
+            raise _lost_twice(row)
+        yield
+    finally:
+        mark.unlink(missing_ok=True)
+
+
+def _mark(row: Row, out: Path) -> Path:
+    return row.path(out).with_suffix(".begun")
+
+
+def _lost_twice(row: Row) -> OutputError:
+    return OutputError(
+        f"{row.name}: its worker was lost twice; too little memory (--memory), or a crash of the process?"
+    )
 
 
 def _name(row: Row) -> str:
@@ -94,9 +127,7 @@ def _outcome(row: Row, future: Future) -> Values | Exception:
     try:
         return future.result()
     except KilledWorker:
-        return OutputError(
-            f"{row.name}: its worker was lost twice; too little memory (--memory), or a crash of the process?"
-        )
+        return _lost_twice(row)
     except Exception as error:
         return error
 

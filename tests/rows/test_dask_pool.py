@@ -13,6 +13,7 @@ from cmaxslam_fbp.rows.row import Row
 from cmaxslam_fbp.rows.running import outcomes, run_rows
 
 pytest.importorskip("distributed")
+from cmaxslam_fbp.rows.dask_pool import compute, computing  # noqa: E402
 
 WORK = '''
 import os, signal
@@ -57,11 +58,8 @@ def test_a_lost_row_is_done_again_and_one_that_kills_twice_fails_alone(work, tmp
     out.mkdir()
     started = []
     with open_pool(PoolSettings(jobs=2)) as pool:
-        found = {}
-        # Apart: a row that waits at a worker, its own being lost, shares the fate of the row that is computed there.
-        for rows in ([*numbers[:3], once], [always, wrong, *numbers[3:]]):
-            for row, outcome in outcomes(deque(rows), out, pool, lambda row: started.append(row.name)):
-                found[row.name] = outcome
+        rows = deque([numbers[0], once, always, wrong, *numbers[1:]])
+        found = {row.name: outcome for row, outcome in outcomes(rows, out, pool, lambda row: started.append(row.name))}
         with pytest.raises(ValueError, match="no such thing"):
             run_rows([*numbers, wrong], out, pool=pool)
     assert [found[row.name]["double"] for row in numbers] == [0, 2, 4, 6, 8, 10]
@@ -72,6 +70,36 @@ def test_a_lost_row_is_done_again_and_one_that_kills_twice_fails_alone(work, tmp
     assert str(found["wrong"]) == "no such thing"
     assert sorted(started) == sorted(found)
     assert [values["double"] for values in run_rows(numbers, out)] == [0, 2, 4, 6, 8, 10]
+    assert not list(out.rglob("*.begun"))
+
+
+def test_only_the_row_that_is_computed_is_blamed_for_its_worker(work, tmp_path):
+    """Six workers die by three rows; the other rows wait at some of these, or have just been computed there."""
+    killers = [Row(f"killer {k}", work.die, {"name": f"killer {k}", "times": 9}) for k in range(3)]
+    others = [Row(f"other {k}", work.die, {"name": f"other {k}", "times": k % 2}) for k in range(4)]
+    rows = deque([killers[0], others[0], killers[1], *others[1:], killers[2]])
+    with open_pool(PoolSettings(jobs=2)) as pool:
+        found = {row.name: outcome for row, outcome in outcomes(rows, tmp_path, pool)}
+    assert [found[row.name]["survived"] for row in others] == [0, 1, 0, 1]
+    assert [str(found[row.name]).partition(";")[0] for row in killers] == [
+        f"killer {k}: its worker was lost twice" for k in range(3)
+    ]
+    assert [(tmp_path / row.name).read_text() for row in killers] == ["2", "2", "2"]
+
+
+def test_losses_are_counted_until_a_row_has_ended(work, tmp_path):
+    row = Row("one", work.double, {"number": 1})
+    mark = row.path(tmp_path).with_suffix(".begun")
+    with computing(row, tmp_path):
+        assert mark.read_bytes() == b"."
+    assert not mark.exists()
+    mark.write_bytes(b"..")  # two losses
+    with pytest.raises(OutputError, match="one: its worker was lost twice"):
+        compute(row, row.key, str(tmp_path), 1)
+    mark.write_bytes(b".")
+    assert compute(row, row.key, str(tmp_path), 1) == {"double": 2, "jobs": 1}
+    assert not mark.exists()
+    assert compute(row, row.key, str(tmp_path), 5) == {"double": 2, "jobs": 1}  # known by now
 
 
 FAKE_SBATCH = """#!/bin/sh
