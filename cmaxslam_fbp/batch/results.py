@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 ROWS, PAGE = "rows.csv", "index.html"
-_REFRESH_EVERY_S, _SHARE = 30.0, 50.0
+_REFRESH_EVERY_S, _SHARE = 30.0, 300.0
 ERROR, SPEED = "metrics.absolute_best_fit_rms_deg", "run.real_time_factor"
 
 
@@ -29,7 +29,7 @@ def write_rows(batch: Batch) -> Path:
 
 
 class Refresher:
-    """Writes rows and page while the batch goes on, now and then: at most a fiftieth of the time goes into it."""
+    """Writes rows and page while the batch goes on, now and then: a three-hundredth of the time at most."""
 
     def __init__(self) -> None:
         self._due_s = time.monotonic() + _REFRESH_EVERY_S

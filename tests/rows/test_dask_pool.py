@@ -13,7 +13,7 @@ from cmaxslam_fbp.rows.row import Row
 from cmaxslam_fbp.rows.running import outcomes, run_rows
 
 pytest.importorskip("distributed")
-from cmaxslam_fbp.rows.dask_pool import compute, computing  # noqa: E402
+from cmaxslam_fbp.rows.dask_pool import compute, computing
 
 WORK = '''
 import os, signal
