@@ -88,7 +88,7 @@ def cpu_s(*whose: int) -> float:
 
 
 def measure_rows(rows: Sequence[Row], jobs: int, out: Path) -> tuple[float, float]:
-    """Return the CPU time of workers that start, compute rows and end; and what this process and the rows took of it."""
+    """Return the CPU time of workers that start, compute rows and end; and that of this process and in the rows."""
     began = cpu_s()
     with open_pool(PoolSettings(jobs=jobs)) as pool:
         here, inside = cpu_s(resource.RUSAGE_SELF), 0.0
@@ -188,7 +188,7 @@ def main() -> None:
     parser.add_argument("--length", type=float, default=60.0, help="of each, in seconds (60)")
     parser.add_argument("--nodes", type=int, default=64, help="of the cluster (64)")
     parser.add_argument("--cores", type=int, default=32, help="of a node (32)")
-    parser.add_argument("--speed", type=float, help="of a run, of real time, instead of the one measured here")
+    parser.add_argument("--speed", type=float, help="of a run, of real time; by default by its CPU time")
     parser.add_argument("--storage", type=float, nargs="+", default=[500, 2000, 10_000], help="MB/s, together")
     parser.add_argument(_LOOP, dest="loop", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -206,7 +206,7 @@ def main() -> None:
         engine = measure_engine(options.rows, options.jobs, out)
     run_s = programs["batch --jobs 1"].runs_s / options.runs
     duration_s = float(rows[0]["run.duration_s"])
-    speed = options.speed or float(rows[0]["run.real_time_factor"])
+    speed = options.speed or duration_s / run_s  # on one core; a run has two threads
     megabytes = options.recording.stat().st_size / 1e6
     began = time.process_time()
     digest(options.recording)

@@ -12,7 +12,7 @@ from cmaxslam_fbp import __version__
 from cmaxslam_fbp.batch.batch import Batch, Cell
 from cmaxslam_fbp.experiments.tables import csv_text
 from cmaxslam_fbp.io.atomic_files import write_file
-from cmaxslam_fbp.report.batch_page import PageCell, batch_page
+from cmaxslam_fbp.report.batch_page import ERROR, SPEED, PageCell, batch_page
 from cmaxslam_fbp.report.page import REPORT
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 ROWS, PAGE = "rows.csv", "index.html"
 _REFRESH_EVERY_S, _SHARE = 30.0, 300.0
-ERROR, SPEED = "metrics.absolute_best_fit_rms_deg", "run.real_time_factor"
 
 
 def write_rows(batch: Batch) -> Path:
