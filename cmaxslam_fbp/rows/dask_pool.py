@@ -49,8 +49,8 @@ _PATIENCE_S = 30.0  # for a scheduler, and for its first worker
 class DaskPool:
     """Rows on the workers of a client: as many at a time as these have threads."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: Client, cluster: LocalCluster | None = None, workers: int = 0) -> None:
+        self._client, self._cluster, self._workers = client, cluster, workers
 
     def outcomes(self, waiting: deque[Row], out: Path, on_start: OnStart) -> Outcomes:
         """Yield rows with their results, or with the errors that ended them, as they are finished."""
@@ -77,11 +77,17 @@ class DaskPool:
                     self._client.cancel(list(running), force=True)
 
     def _slots(self) -> int:
-        """Return how many rows the workers can compute at a time now."""
+        """Return how many rows the workers can compute at a time now; ask for those that are missing.
+
+        Dask restarts a worker that is lost, but not one that is lost while it starts.
+        """
         try:
-            return int(sum(self._client.nthreads().values()))
+            threads = self._client.nthreads()
         except (OSError, RuntimeError) as error:
             raise OutputError(f"the Dask scheduler is gone ({error}); the same command goes on from here") from None
+        if self._cluster is not None and len(threads) < self._workers:
+            self._cluster.scale(self._workers)
+        return int(sum(threads.values()))
 
 
 def compute(row: Row, key: str, out: str, jobs: int) -> Values:
@@ -165,7 +171,7 @@ def local(jobs: int, memory: str | None) -> Iterator[DaskPool]:
         preload=["cmaxslam_fbp.rows.worker_setup"],
     )
     with cluster, Client(cluster) as client:
-        yield DaskPool(client)
+        yield DaskPool(client, cluster, jobs)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Workers of a real cluster: what they compute is what this process computes, and what they lose is done again."""
 
 import os
+import signal
 import stat
 import sys
 from collections import deque
@@ -94,6 +95,23 @@ def test_only_the_row_that_is_computed_is_blamed_for_its_worker(work, tmp_path):
         f"killer {k}: its worker was lost twice" for k in range(3)
     ]
     assert [(tmp_path / row.name).read_text() for row in killers] == ["2", "2", "2"]
+
+
+def test_workers_that_are_lost_while_they_start_are_replaced(work, tmp_path):
+    import dask
+    from distributed.core import Status
+
+    rows = [Row(f"number {k}", work.double, {"number": k}) for k in range(3)]
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "0.5s"}),
+        open_pool(PoolSettings(jobs=2)) as pool,
+    ):
+        processes = pool._client.run(os.getpid).values()
+        for nanny in pool._cluster.workers.values():
+            nanny.status = Status.starting  # as long as it waits for the word of its worker
+        for process in processes:
+            os.kill(process, signal.SIGKILL)
+        assert [values["double"] for values in run_rows(rows, tmp_path, pool=pool)] == [0, 2, 4]
 
 
 def test_losses_are_counted_until_a_row_has_ended(work, tmp_path):
