@@ -170,7 +170,8 @@ def _provenance(described: Mapping[str, Any], rate_ev_s: float) -> str:
             motion = "turned along the real motion of shapes_rotation"
         if "room" in described:
             room, distance_m = described["room"], described["scene_distance_m"]
-            motion += f" and moved with it, in a {room} whose front is {distance_m:g} m away"
+            place = "before a wall" if room == "wall" else f"in a {room} whose front is"
+            motion += f" and moved with it, {place} {distance_m:g} m away"
     scene = described["scene"] + (" with a moving foreground" if described["foreground"] else "")
     sensor = f"contrast threshold {described['contrast']:g}" if "contrast" in described else described["sensor"]
     return (
