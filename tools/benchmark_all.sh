@@ -17,12 +17,13 @@ done
 folder=${folder:-benchmarks/$(date +%Y-%m-%d)}
 data=$folder/recordings${quick:+_quick} # some benchmarks keep theirs and use them again
 page=$folder/index.md
+length=10 && [ -n "$quick" ] && length=4 # of the recording for the benchmark of batches, in s
 mkdir -p "$data" || exit 2
 
 # The options of a benchmark; one that is not named here has none, but for --quick.
 options() {
   case $1 in
-    batch) set -- "$data/boxes.bag" ${quick:+--rows 30} ;;
+    batch) set -- "$data/boxes.bag" ${quick:+--runs 1 --rows 30} ;;
     binning) set -- ${quick:+--seconds 0.05 --events 20000} ;;
     frontend) set -- ${quick:+--duration 1 --packets 20 --repeats 1} ;;
     hand_held) set -- --folder "$data/$1" ${quick:+--scenes shapes --distances 1 --duration 3} ;;
@@ -62,7 +63,7 @@ from cmaxslam_fbp.experiments.machine import describe_machine
 print(f"cmaxslam_fbp {__version__} on {describe_machine()}.")' || echo "The machine's calibration is not known."
 } >"$page"
 if [ -f "$scripts/benchmark_batch.py" ]; then
-  "$python" -m cmaxslam_fbp simulate "$data/boxes.bag" --scene boxes --duration 4 --overwrite >"$folder/simulate.txt" 2>&1
+  "$python" -m cmaxslam_fbp simulate "$data/boxes.bag" --scene boxes --duration $length --overwrite >"$folder/simulate.txt" 2>&1
 fi
 for script in "$scripts"/benchmark_*.py; do
   section "$script" >>"$page"

@@ -3,17 +3,26 @@
 python tools/benchmark_batch.py boxes.bag
 python tools/benchmark_batch.py boxes.bag --recordings 1000 --length 60 --nodes 64 --cores 32 --storage 500 2000 10000
 
-Figures of the engine are CPU time (this process and its workers), which other programs on the machine do not change.
+The same runs are done three times: in a plain loop in one process, by `batch --jobs 1`, and by `batch --jobs N` on
+workers of Dask. What the engine costs is what a program takes beside its runs, and what Dask's threads take in a worker
+during a run, which is measured with workers that sleep. All figures of the engine are CPU time, of a program and its
+workers, which other programs on the machine hardly change.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import json
+import os
 import resource
+import subprocess
+import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +31,42 @@ from cmaxslam_fbp.batch.batch import Batch
 from cmaxslam_fbp.batch.manifest import read_items
 from cmaxslam_fbp.io.digest import digest
 from cmaxslam_fbp.rows.pools import THREADS_PER_TASK, PoolSettings, open_pool
-from cmaxslam_fbp.rows.row import Row, Values
+from cmaxslam_fbp.rows.row import Row, Values, Work
 from cmaxslam_fbp.rows.running import outcomes
 
 READINGS = 2  # of each recording over the network: for its digest, and by its run, perhaps on another node
+BATCHES = (24, 1000)  # runs, over which the start of the workers is spread
+_LOOP = "--plain-loop"
+_SLEEP_S = 20.0
+
+
+@dataclass(frozen=True)
+class Engine:
+    """CPU time of workers on this machine, without any work.
+
+    Attributes
+    ----------
+    start_s : to start, to import what the first row needs, and to end
+    row_s : for each row
+    idle : for each second that they are there
+    """
+
+    start_s: float
+    row_s: float
+    idle: float
+
+
+@dataclass(frozen=True)
+class Program:
+    """CPU time of a program: in all, and of it in the runs."""
+
+    whole_s: float
+    runs_s: float
+
+    @property
+    def beside_s(self) -> float:
+        """Outside of the runs."""
+        return self.whole_s - self.runs_s
 
 
 def nothing(settings: Mapping[str, Any], out: Path) -> Values:
@@ -33,75 +74,161 @@ def nothing(settings: Mapping[str, Any], out: Path) -> Values:
     return {}
 
 
-def cpu_s() -> float:
-    """Return the CPU time of this process and of the workers that have ended."""
-    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+def sleep(settings: Mapping[str, Any], out: Path) -> Values:
+    """Stand for work that takes time, and no CPU."""
+    began = time.process_time()
+    time.sleep(_SLEEP_S)
+    return {"cpu_s": time.process_time() - began}
+
+
+def cpu_s(*whose: int) -> float:
+    """Return the CPU time of this process, of those that it has waited for, or of both."""
+    usages = [resource.getrusage(who) for who in whose or (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def engine_cost(rows: int, jobs: int, out: Path) -> tuple[float, float]:
-    """Return the CPU time of workers that start, compute rows of no work, and end; and the wall time of the rows."""
+def measure_rows(rows: Sequence[Row], jobs: int, out: Path) -> tuple[float, float]:
+    """Return the CPU time of workers that start, compute rows and end; and that of this process and in the rows."""
     began = cpu_s()
     with open_pool(PoolSettings(jobs=jobs)) as pool:
-        wall = time.perf_counter()
-        for row, outcome in outcomes(deque(Row(f"row {k}", nothing, {"k": k}) for k in range(rows)), out, pool):
+        here, inside = cpu_s(resource.RUSAGE_SELF), 0.0
+        for row, outcome in outcomes(deque(rows), out, pool):
             if isinstance(outcome, Exception):
                 raise SystemExit(f"{row.name}: {outcome}")
-        wall = time.perf_counter() - wall
-    return cpu_s() - began, wall
+            inside += outcome.get("cpu_s", 0.0)
+        here = cpu_s(resource.RUSAGE_SELF) - here
+    return cpu_s() - began, here + inside
 
 
-def measure_run(path: Path, out: Path) -> Values:
-    """Return the values of a run in this process, of the second: the first compiles."""
-    values: Values | None = None
-    for seed in (0, 1):
-        work = Batch(read_items([str(path)]), make_arms([], [], []), out, seeds=[seed])
-        work.plan()
-        work.run()
-        values = work.cells[0].values
-        if values is None:
-            raise SystemExit(f"error: {work.cells[0].error}")
-    assert values is not None
-    return values
+def measure_engine(rows: int, jobs: int, out: Path) -> Engine:
+    """Measure workers without work; what this process imports for them comes before, and is theirs no more."""
+    measure_rows([], jobs, out)
+    start, _ = measure_rows(_rows("first", nothing, jobs), jobs, out)
+    whole, _ = measure_rows(_rows("row", nothing, rows + jobs), jobs, out)
+    _, asleep = measure_rows(_rows("sleeper", sleep, jobs), jobs, out)
+    return Engine(start, max(whole - start, 0.0) / rows, asleep / _SLEEP_S)
+
+
+def _rows(name: str, work: Work, count: int) -> list[Row]:
+    return [Row(f"{name} {k}", work, {"name": name, "k": k}) for k in range(count)]
+
+
+def plan(path: Path, runs: int, out: Path) -> Batch:
+    """Return a batch of so many runs of a recording, whose digest is taken."""
+    work = Batch(read_items([str(path)]), make_arms([], [], []), out, seeds=range(runs))
+    work.plan()
+    readings = work.waiting.copy()
+    work.waiting.clear()
+    for row, outcome in outcomes(readings, out):
+        if isinstance(outcome, Exception):
+            raise SystemExit(f"error: {row.name}: {outcome}")
+    work.plan()
+    return work
+
+
+def plain_loop(path: Path, runs: int, out: Path) -> None:
+    """Do the runs of a batch without its engine; print the CPU time of each."""
+    rows = plan(path, runs, out).waiting
+    print(json.dumps([row.work({**row.settings, **row.places}, out)["cpu_s"] for row in rows]))
+
+
+def measure_loop(path: Path, runs: int, out: Path) -> Program:
+    """Measure the plain loop."""
+    before = cpu_s(resource.RUSAGE_CHILDREN)
+    done = _call([sys.executable, __file__, str(path), "--runs", str(runs), _LOOP, str(out)])
+    return Program(cpu_s(resource.RUSAGE_CHILDREN) - before, sum(json.loads(done)))
+
+
+def measure_batch(path: Path, runs: int, jobs: int, out: Path) -> tuple[Program, list[dict[str, str]]]:
+    """Measure the command, and return its rows."""
+    before = cpu_s(resource.RUSAGE_CHILDREN)
+    words = ["batch", str(path), "--repeat", f"0-{runs - 1}", "--jobs", str(jobs), "--out", str(out)]
+    _call([sys.executable, "-m", "cmaxslam_fbp", *words])
+    whole = cpu_s(resource.RUSAGE_CHILDREN) - before
+    with (out / "rows.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    return Program(whole, sum(float(row["cpu_s"]) for row in rows)), rows
+
+
+def _call(words: Sequence[str]) -> str:
+    done = subprocess.run(words, capture_output=True, text=True, env=os.environ)
+    if done.returncode:
+        raise SystemExit(f"error: {' '.join(words)}: {done.stderr.strip()[-300:]}")
+    return done.stdout
+
+
+def print_overhead(programs: Mapping[str, Program], engine: Engine, jobs: int, run_s: float) -> None:
+    """Print what the engine takes beside its runs, on this machine and spread over larger batches.
+
+    A run is taken to last as long as its CPU time, though it has two threads: the most that its worker can idle.
+    """
+    loop = programs["plain loop"]
+    for name, one in programs.items():
+        words = f"{name}: {one.whole_s:.1f} s of CPU, {one.runs_s:.1f} in the runs, {one.beside_s:.1f} beside them"
+        more = one.beside_s - loop.beside_s
+        share = f": {more:.1f} s more than the loop, {100 * more / loop.runs_s:.1f} % of its runs"
+        print(words if one is loop else words + share)
+    print(
+        f"engine: {engine.start_s:.1f} s to start and end {jobs} workers, {1e3 * engine.row_s:.1f} ms per row, "
+        f"{engine.idle:.3f} of a core while they are there"
+    )
+    lasting_s = engine.row_s + engine.idle * run_s / jobs
+    print(f"  per run of {run_s:.1f} s of CPU: {100 * lasting_s / run_s:.1f} %, and the start:")
+    for runs in BATCHES:
+        print(f"  a batch of {runs} such runs: {100 * (lasting_s + engine.start_s / runs) / run_s:.1f} %")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("recording", type=Path, help="a recording like those of the batch")
+    parser.add_argument("recording", type=Path, help="a recording like those of the batch, some 10 s long")
+    parser.add_argument("--runs", type=int, default=3, help="of it, in each of the three ways (3)")
     parser.add_argument("--jobs", type=int, default=2, help="workers on this machine (2)")
     parser.add_argument("--rows", type=int, default=300, help="rows of no work (300)")
     parser.add_argument("--recordings", type=int, default=1000, help="of the large batch (1000)")
     parser.add_argument("--length", type=float, default=60.0, help="of each, in seconds (60)")
     parser.add_argument("--nodes", type=int, default=64, help="of the cluster (64)")
     parser.add_argument("--cores", type=int, default=32, help="of a node (32)")
-    parser.add_argument("--speed", type=float, help="of a run, of real time, instead of the one measured here")
+    parser.add_argument("--speed", type=float, help="of a run, of real time; by default by its CPU time")
     parser.add_argument("--storage", type=float, nargs="+", default=[500, 2000, 10_000], help="MB/s, together")
+    parser.add_argument(_LOOP, dest="loop", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.loop:
+        plain_loop(options.recording, options.runs, options.loop)
+        return
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
-        run = measure_run(options.recording, out)
-        fixed, _ = engine_cost(0, options.jobs, out)
-        whole, wall = engine_cost(options.rows, options.jobs, out)
-    per_row = max(whole - fixed, 0.0) / options.rows
-    figures = run["run"]
-    duration_s, speed = figures["duration_s"], options.speed or figures["real_time_factor"]
+        measure_loop(options.recording, 1, out / "first")  # compiles
+        programs = {"plain loop": measure_loop(options.recording, options.runs, out / "loop")}
+        for jobs in (1, options.jobs):
+            programs[f"batch --jobs {jobs}"], rows = measure_batch(
+                options.recording, options.runs, jobs, out / f"jobs_{jobs}"
+            )
+        engine = measure_engine(options.rows, options.jobs, out)
+    run_s = programs["batch --jobs 1"].runs_s / options.runs
+    duration_s = float(rows[0]["run.duration_s"])
+    speed = options.speed or duration_s / run_s  # on one core; a run has two threads
     megabytes = options.recording.stat().st_size / 1e6
     began = time.process_time()
     digest(options.recording)
     hashing = time.process_time() - began
-    print(f"a run of {duration_s:.1f} s: {run['cpu_s']:.1f} s of CPU, {figures['real_time_factor']:.2f} of real time")
-    print(f"{megabytes:.0f} MB, {megabytes / duration_s:.1f} MB per second; its digest {hashing:.2f} s of CPU")
-    print(f"engine: {fixed:.1f} s of CPU to start and end {options.jobs} workers, {1e3 * per_row:.1f} ms per row")
-    print(f"a row of no work takes {1e3 * wall / options.rows:.1f} ms with {options.jobs} workers")
-    work_s = options.length / duration_s * run["cpu_s"]
-    print(f"per recording of {options.length:g} s: {100 * per_row / work_s:.3f} % of its {work_s:.0f} s of CPU")
+    print(f"{options.runs} runs of {duration_s:.1f} s, {megabytes:.0f} MB; its digest {hashing:.2f} s of CPU")
+    print_overhead(programs, engine, options.jobs, run_s)
+    print_large_batch(options, engine, run_s, duration_s, speed, megabytes / duration_s)
+
+
+def print_large_batch(
+    options: argparse.Namespace, engine: Engine, run_s: float, duration_s: float, speed: float, megabytes_per_s: float
+) -> None:
+    """Print what a large batch on a cluster would take, and what limits it."""
     slots = options.nodes * options.cores // THREADS_PER_TASK
     waves = -(-options.recordings // slots)
     computing = waves * options.length / speed
-    scheduling = options.recordings * 2 * per_row
-    terabytes = READINGS * options.recordings * megabytes / duration_s * options.length / 1e6
+    scheduling = options.recordings * 2 * engine.row_s
+    terabytes = READINGS * options.recordings * megabytes_per_s * options.length / 1e6
+    whole_h = options.recordings * run_s * options.length / duration_s / 3600
     print(
-        f"\n{options.recordings} recordings of {options.length:g} s, {options.nodes} nodes with {options.cores} cores:"
+        f"\n{options.recordings} recordings of {options.length:g} s, {options.nodes} nodes with {options.cores} cores: "
+        f"{whole_h:.1f} hours of CPU"
     )
     print(
         f"computing   {computing:8.0f} s  ({slots} runs at a time, {waves} after each other, {speed:.2f} of real time)"
@@ -110,7 +237,7 @@ def main() -> None:
     for rate in options.storage:
         reading = terabytes * 1e6 / rate
         limit = max((reading, "storage"), (computing, "computing"), (scheduling, "scheduling"))[1]
-        useful = round(rate / (READINGS * megabytes / duration_s * speed))
+        useful = round(rate / (READINGS * megabytes_per_s * speed))
         print(
             f"reading     {reading:8.0f} s  ({terabytes:.1f} TB at {rate:g} MB/s; limited by {limit}; "
             f"the storage feeds {useful} runs at a time)"

@@ -12,7 +12,7 @@ TASKS=$((CORES / 2 > 0 ? CORES / 2 : 1))                 # a run has two threads
 MEMORY=${SLURM_MEM_PER_NODE:+$((SLURM_MEM_PER_NODE / TASKS))MB} # of each run
 FILE=$PWD/scheduler-${SLURM_JOB_ID:-$$}.json
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
-export DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=1   # a recording that ends its worker twice has failed
+export DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=10  # rows count by themselves how often they end their workers
 
 dask scheduler --scheduler-file "$FILE" --port 0 --no-dashboard &
 SCHEDULER=$!

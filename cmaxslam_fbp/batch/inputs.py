@@ -8,7 +8,7 @@ from typing import Any
 
 from cmaxslam_fbp.batch.manifest import Item, plain
 from cmaxslam_fbp.errors import RecordingError
-from cmaxslam_fbp.io.digest import digest
+from cmaxslam_fbp.io.digest import digest, stamps
 from cmaxslam_fbp.io.writing import write_recording
 from cmaxslam_fbp.rows.row import Row, Values
 from cmaxslam_fbp.simulation import Simulation, SimulationSettings
@@ -24,11 +24,10 @@ def input_row(item: Item) -> Row:
     if item.path is None:
         return Row(f"simulating {item.name}", simulate, item.simulate, {"file": f"{plain(item.name)}.bag"})
     try:
-        files = [item.path] if not item.path.is_dir() else sorted(f for f in item.path.rglob("*") if f.is_file())
-        stamps = [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+        found = stamps(item.path)
     except OSError as error:
         raise RecordingError(f"{item.path} cannot be read: {error.strerror or error}") from None
-    return Row(f"reading {item.name}", identify, {"path": str(item.path), "stamps": stamps})
+    return Row(f"reading {item.name}", identify, {"path": str(item.path), "stamps": found})
 
 
 def identify(settings: Mapping[str, Any], out: Path) -> Values:

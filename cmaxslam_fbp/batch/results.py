@@ -12,15 +12,14 @@ from cmaxslam_fbp import __version__
 from cmaxslam_fbp.batch.batch import Batch, Cell
 from cmaxslam_fbp.experiments.tables import csv_text
 from cmaxslam_fbp.io.atomic_files import write_file
-from cmaxslam_fbp.report.batch_page import PageCell, batch_page
+from cmaxslam_fbp.report.batch_page import ERROR, SPEED, PageCell, batch_page
 from cmaxslam_fbp.report.page import REPORT
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 ROWS, PAGE = "rows.csv", "index.html"
-_REFRESH_EVERY_S, _SHARE = 30.0, 50.0
-ERROR, SPEED = "metrics.absolute_best_fit_rms_deg", "run.real_time_factor"
+_REFRESH_EVERY_S, _SHARE = 30.0, 300.0
 
 
 def write_rows(batch: Batch) -> Path:
@@ -29,7 +28,7 @@ def write_rows(batch: Batch) -> Path:
 
 
 class Refresher:
-    """Writes rows and page while the batch goes on, now and then: at most a fiftieth of the time goes into it."""
+    """Writes rows and page while the batch goes on, now and then: a three-hundredth of the time at most."""
 
     def __init__(self) -> None:
         self._due_s = time.monotonic() + _REFRESH_EVERY_S

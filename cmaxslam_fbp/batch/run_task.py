@@ -48,7 +48,8 @@ def run(settings: Mapping[str, Any], out: Path) -> Values:
     _compile(config, recording.require_camera())
     folder = out / settings["folder"]
     with run_folder(folder, overwrite=True, files={*OUTPUTS, THUMBNAIL}):
-        saver = RunSaver(folder, config, recording, list(settings["command"]))
+        origin = settings["input"], settings["input_sha256"]  # the batch has taken the digest
+        saver = RunSaver(folder, config, recording, list(settings["command"]), lambda: origin)
         try:
             result = Slam(config).run(
                 recording,

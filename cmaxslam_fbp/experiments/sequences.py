@@ -10,7 +10,7 @@ from typing import Any
 from cmaxslam_fbp.experiments.paper_figures import SCENES
 from cmaxslam_fbp.experiments.settings import StudyError, StudySettings
 from cmaxslam_fbp.experiments.simulated_sequences import simulation_row
-from cmaxslam_fbp.io.digest import digest
+from cmaxslam_fbp.io.digest import digest, stamps
 from cmaxslam_fbp.io.opening import open_recording
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.rows.row import Row, Values
@@ -102,9 +102,7 @@ def find_in_ecd(name: str, folder: Path) -> Path | None:
 
 def digest_row(name: str, path: Path, dataset: str) -> Row:
     """Return the row that takes the digest of a recording; size and time of the file tell whether it is still known."""
-    files = [path] if path.is_file() else sorted(item for item in path.rglob("*") if item.is_file())
-    stamps = [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
-    described = {"name": name, "dataset": dataset, "stamps": stamps}
+    described = {"name": name, "dataset": dataset, "stamps": stamps(path)}
     return Row(f"reading {name}", take_digest, described, {"path": str(path.resolve())})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -65,7 +66,9 @@ def measure_slam(settings: Mapping[str, Any], out: Path) -> Values:
     config = Config.model_validate(settings["config"])
     recording = open_sequence(settings, out)
     warm_up(config, recording.require_camera())
+    began_s = time.process_time()
     result = Slam(config).run(recording, duration_s=FIRST_S, refine=settings["refine"])
+    cpu_s = time.process_time() - began_s
     if result.interrupted:
         raise KeyboardInterrupt
     method = settings["method"].replace(" ", "_").replace(",", "")
@@ -81,6 +84,7 @@ def measure_slam(settings: Mapping[str, Any], out: Path) -> Values:
         "event_area_percent": 100 * event_area(result.panorama),
         "evaluations_per_window": float(np.mean([window.evaluations for window in result.windows])),
         "real_time_factor": result.real_time_factor,
+        "cpu_s": cpu_s,
     }
     if recording.ground_truth is not None:
         judged = evaluate(

@@ -17,7 +17,8 @@ METRIC = (
     "Abs and Rel as CMax-SLAM publishes them: aligned at {align_at_s:g} s, RMS angle in deg, and of relative rotations "
     "over 1 s in deg/s, at 50 Hz over the first 30 s, against a ground truth after a low pass of 50 ms; the floor is "
     "what a perfect estimate has by that filter, and 'unfiltered' is without it. Beside them Abs with the world's "
-    "rotation from the best fit, unfiltered, and the event area: the share of the map's pixels that hold events."
+    "rotation from the best fit, unfiltered, and the event area: the share of the map's pixels that hold events. "
+    "CPU s is what a run takes of all cores, which other work on the machine hardly changes."
 )
 Published = Mapping[str, Mapping[str, tuple[float, float] | None]]  # Abs and Rel by method and scene; None: it fails
 _COLUMNS = {
@@ -30,6 +31,7 @@ _COLUMNS = {
     "unfiltered ": ("rel_unfiltered_deg_s", 3),
     "event area %": ("event_area_percent", 2),
     "real-time factor": ("real_time_factor", 2),
+    "CPU s": ("cpu_s", 0),
 }
 _TOUCHED = 235  # where maps are darker than this, they have events
 
@@ -92,11 +94,30 @@ def _read_map(path: Path) -> Picture | None:
 
 
 def cut_maps(pictures: Mapping[str, Picture | None]) -> dict[str, Picture | None]:
-    """Cut maps of one size to the part in which any of them has events."""
-    known = [picture for picture in pictures.values() if picture is not None]
-    touched = np.min(known, axis=0) < _TOUCHED if known else np.empty((0, 0), bool)
-    rows, columns = np.flatnonzero(touched.any(axis=1)), np.flatnonzero(touched.any(axis=0))
-    if not len(rows):
+    """Cut maps of the whole sphere, of any sizes, to the part of it in which any of them has events."""
+    parts = [part for picture in pictures.values() if picture is not None and (part := _touched(picture)) is not None]
+    if not parts:
         return dict(pictures)
-    part = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
-    return {method: None if picture is None else picture[part] for method, picture in pictures.items()}
+    (top, left), (bottom, right) = (
+        np.min([low for low, _ in parts], axis=0),
+        np.max([high for _, high in parts], axis=0),
+    )
+    return {
+        method: picture
+        if picture is None
+        else picture[_pixels(top, bottom, picture.shape[0]), _pixels(left, right, picture.shape[1])]
+        for method, picture in pictures.items()
+    }
+
+
+def _touched(picture: Picture) -> tuple[tuple[float, float], tuple[float, float]] | None:
+    """Return the first and the last row and column with events, as shares of the map; None where there are none."""
+    rows, columns = np.nonzero(picture < _TOUCHED)
+    if not len(rows):
+        return None
+    height, width = picture.shape
+    return (rows.min() / height, columns.min() / width), ((rows.max() + 1) / height, (columns.max() + 1) / width)
+
+
+def _pixels(first: float, last: float, count: int) -> slice:
+    return slice(round(first * count), max(round(last * count), round(first * count) + 1))

@@ -31,14 +31,22 @@ class RunSaver:
     ----------
     folder : of the run
     config, recording, command : what the run is of
+    find_origin : tells where the recording lies and its SHA-256, where they are known; else the recording tells them
     """
 
-    def __init__(self, folder: Path, config: Config, recording: Recording, command: list[str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        config: Config,
+        recording: Recording,
+        command: list[str],
+        find_origin: Callable[[], tuple[str, str | None]] | None = None,
+    ) -> None:
         self.folder, self._config, self._recording, self._command = folder, config, recording, command
         self._tables = [GrowingFile(folder / name, table) for name, table in TABLES.items()]
         self._step: Step | None = None
         self._tables_due = self._map_due = 0.0
-        self._origin = _in_background(recording.origin)  # a large file takes seconds to digest
+        self._origin = _in_background(find_origin or recording.origin)  # a large file takes seconds to digest
 
     def on_step(self, step: Step) -> None:
         """Write the files that it is time for."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import warnings
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -17,11 +19,12 @@ from cmaxslam_fbp.errors import ConfigError, OutputError
 from cmaxslam_fbp.rows.row import Row, Values
 from cmaxslam_fbp.rows.running import OnStart, Outcomes
 
-# One retry for a row whose worker is lost; a row is never made to wait at a worker, where it would share its fate.
-# What Dask does beside (samples of all stacks, figures of the system, copies of results) would take time from the rows.
+# Rows count themselves how often their workers were lost (`computing`). Dask's own count has those too that only waited
+# at a worker, and is the last resort. What Dask does beside (samples of all stacks, figures of the system, copies of
+# results) would take time from the rows.
 dask.config.set(
     {
-        "distributed.scheduler.allowed-failures": 1,
+        "distributed.scheduler.allowed-failures": 10,
         "distributed.scheduler.active-memory-manager.start": False,
         "distributed.worker.profile.enabled": False,
         "distributed.worker.memory.monitor-interval": "500ms",
@@ -36,7 +39,9 @@ with warnings.catch_warnings():
     from distributed import Client, Future, KilledWorker, LocalCluster
     from distributed.system import MEMORY_LIMIT
 
+LOSSES = 2  # of the worker that computes it: then a row has failed
 _LOOK_EVERY_S = 1.0  # for workers that have come or gone
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
 _ANY_PORT = "localhost:0"  # of Dask's own page: the usual one may be taken
 _PATIENCE_S = 30.0  # for a scheduler, and for its first worker
 
@@ -44,8 +49,8 @@ _PATIENCE_S = 30.0  # for a scheduler, and for its first worker
 class DaskPool:
     """Rows on the workers of a client: as many at a time as these have threads."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: Client, cluster: LocalCluster | None = None, workers: int = 0) -> None:
+        self._client, self._cluster, self._workers = client, cluster, workers
 
     def outcomes(self, waiting: deque[Row], out: Path, on_start: OnStart) -> Outcomes:
         """Yield rows with their results, or with the errors that ended them, as they are finished."""
@@ -57,6 +62,7 @@ class DaskPool:
                 slots = self._slots()
                 while waiting and len(running) < slots:
                     row = waiting.popleft()
+                    _mark(row, out).unlink(missing_ok=True)  # of a batch that was ended
                     future = self._client.submit(compute, row, row.key, place, slots, key=_name(row), pure=False)
                     running[future] = row
                     future.add_done_callback(done.put)
@@ -71,18 +77,67 @@ class DaskPool:
                     self._client.cancel(list(running), force=True)
 
     def _slots(self) -> int:
-        """Return how many rows the workers can compute at a time now."""
+        """Return how many rows the workers can compute at a time now; ask for those that are missing.
+
+        Dask restarts a worker that is lost, but not one that is lost while it starts.
+        """
         try:
-            return int(sum(self._client.nthreads().values()))
+            threads = self._client.nthreads()
         except (OSError, RuntimeError) as error:
             raise OutputError(f"the Dask scheduler is gone ({error}); the same command goes on from here") from None
+        if self._cluster is not None and len(threads) < self._workers:
+            self._cluster.scale(self._workers)
+        return int(sum(threads.values()))
 
 
 def compute(row: Row, key: str, out: str, jobs: int) -> Values:
     """Compute a row on a worker; its sources must be those that its key was made of."""
     if row.key != key:
         raise ConfigError("a worker has other sources of cmaxslam-fbp than this program; install the same on all")
-    return row.compute(Path(out), jobs)
+    keep_freed_memory()
+    known = row.known(Path(out))  # of a worker that was lost before it had passed it on
+    if known is not None:
+        return known
+    with computing(row, Path(out)):
+        return row.compute(Path(out), jobs)
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Let this process use freed memory again, as other programs do (glibc's `mallopt`).
+
+    Dask has its workers give it back to the system after each array, and zeroing new pages costs a run half its time.
+    """
+    with suppress(AttributeError, OSError):
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_M_TRIM_THRESHOLD, 256 << 20)
+        mallopt(_M_MMAP_THRESHOLD, 32 << 20)
+
+
+@contextmanager
+def computing(row: Row, out: Path) -> Iterator[None]:
+    """Count in a file, a byte each, how often a row's computation began and did not end; after two losses, refuse."""
+    mark = _mark(row, out)
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    with mark.open("ab") as file:
+        losses = file.tell()
+        file.write(b".")
+    try:
+        if losses >= LOSSES:
+            raise _lost_twice(row)
+        yield
+    finally:
+        mark.unlink(missing_ok=True)
+
+
+def _mark(row: Row, out: Path) -> Path:
+    return row.path(out).with_suffix(".begun")
+
+
+def _lost_twice(row: Row) -> OutputError:
+    return OutputError(
+        f"{row.name}: its worker was lost twice; too little memory (--memory), or a crash of the process?"
+    )
 
 
 def _name(row: Row) -> str:
@@ -94,9 +149,7 @@ def _outcome(row: Row, future: Future) -> Values | Exception:
     try:
         return future.result()
     except KilledWorker:
-        return OutputError(
-            f"{row.name}: its worker was lost twice; too little memory (--memory), or a crash of the process?"
-        )
+        return _lost_twice(row)
     except Exception as error:
         return error
 
@@ -118,7 +171,7 @@ def local(jobs: int, memory: str | None) -> Iterator[DaskPool]:
         preload=["cmaxslam_fbp.rows.worker_setup"],
     )
     with cluster, Client(cluster) as client:
-        yield DaskPool(client)
+        yield DaskPool(client, cluster, jobs)
 
 
 @contextmanager

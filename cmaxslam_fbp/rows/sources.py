@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
+_PLACE = re.compile(r"""["']([\w.]+):\w+["']""")  # `module:name` of a registry
 
 
 @cache
@@ -40,20 +41,20 @@ def used_files(start: Path, package: Path = PACKAGE) -> list[Path]:
 @cache
 def _imported_names(file: Path) -> frozenset[str]:
     """Return the full names of what a file imports: modules, and what is taken out of them."""
-    return frozenset(_imported(ast.parse(file.read_bytes())))
+    text = file.read_text(encoding="utf-8")
+    return frozenset((*_imported(ast.parse(text).body), *_PLACE.findall(text)))
 
 
-def _imported(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-        return
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom) and node.module:
-        yield from (f"{node.module}.{alias.name}" for alias in node.names)
-    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[\w.]+:\w+", node.value):
-        yield node.value.partition(":")[0]
-    for child in ast.iter_child_nodes(node):
-        yield from _imported(child)
+def _imported(statements: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield what statements import, and those within them; expressions import nothing."""
+    for node in statements:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
+            for block in ("body", "orelse", "handlers", "finalbody", "cases"):
+                yield from _imported(getattr(node, block, ()))
 
 
 def _executed(full_name: str, package: Path) -> Iterator[Path]:

@@ -13,6 +13,7 @@ from cmaxslam_fbp.batch.batch import Batch
 from cmaxslam_fbp.batch.manifest import read_items
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.io import open_recording
+from cmaxslam_fbp.io.digest import digest
 from cmaxslam_fbp.rows.pools import PoolSettings, open_pool
 
 BROWSER = runpy.run_path(str(Path(__file__).parent.parent / "report" / "browser.py"))
@@ -59,7 +60,8 @@ def test_a_recording_that_cannot_be_opened_is_a_failed_row(run, folder):
     assert rows["broken"]["state"] == "failed"
     for name in NAMES:
         assert float(rows[name]["metrics.absolute_best_fit_rms_deg"]) < 1
-        assert len(rows[name]["run.input_sha256"]) == len(rows[name]["sources_sha256"]) == 64
+        assert rows[name]["run.input_sha256"] == digest(folder / f"{name}.npz")
+        assert len(rows[name]["sources_sha256"]) == 64
         assert rows[name]["config.backend.knot_s"] == str(BackendConfig().knot_s)
         assert (folder / "out" / rows[name]["folder"] / "report.html").is_file()
 

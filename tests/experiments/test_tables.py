@@ -3,6 +3,9 @@
 import csv
 import io
 
+import numpy as np
+
+from cmaxslam_fbp.experiments.slam_tables import cut_maps
 from cmaxslam_fbp.experiments.tables import beside, csv_text, markdown_table, number, page
 
 
@@ -29,3 +32,14 @@ def test_a_page_says_where_its_figures_come_from():
     assert "np.bincount" in text
     assert "3 rows ran at the same time" in text
     assert "at the same time" not in page("Title", [], {}, [{"jobs": 1}])
+
+
+def test_maps_of_any_sizes_are_cut_to_the_part_of_the_sphere_that_any_of_them_has_seen():
+    small, large = np.full((8, 16), 255, np.uint8), np.full((16, 32), 255, np.uint8)
+    small[2, 4], large[10, 6:12] = 0, 0
+    cut = cut_maps({"small": small, "large": large, "none": None})
+    np.testing.assert_array_equal(cut["small"], small[2:6, 3:6])
+    np.testing.assert_array_equal(cut["large"], large[4:11, 6:12])
+    assert cut["none"] is None
+    blank = np.full((4, 8), 255, np.uint8)
+    np.testing.assert_array_equal(cut_maps({"blank": blank})["blank"], blank)

@@ -1,6 +1,7 @@
 """Workers of a real cluster: what they compute is what this process computes, and what they lose is done again."""
 
 import os
+import signal
 import stat
 import sys
 from collections import deque
@@ -13,9 +14,11 @@ from cmaxslam_fbp.rows.row import Row
 from cmaxslam_fbp.rows.running import outcomes, run_rows
 
 pytest.importorskip("distributed")
+from cmaxslam_fbp.rows.dask_pool import compute, computing
 
 WORK = '''
-import os, signal
+import os, resource, signal
+import numpy as np
 
 def double(settings, out):
     return {"double": 2 * settings["number"]}
@@ -28,6 +31,13 @@ def die(settings, out):
     if count < settings["times"]:
         os.kill(os.getpid(), signal.SIGKILL)
     return {"survived": count}
+
+def churn(settings, out):
+    """Return how many pages the system had to find for arrays that are freed at once."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(200):
+        np.ones(1 << 17)
+    return {"faults": resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before}
 
 def fail(settings, out):
     raise ValueError("no such thing")
@@ -52,16 +62,13 @@ def test_a_lost_row_is_done_again_and_one_that_kills_twice_fails_alone(work, tmp
     numbers = [Row(f"number {k}", work.double, {"number": k}) for k in range(6)]
     once = Row("once", work.die, {"name": "once", "times": 1})
     always = Row("always", work.die, {"name": "always", "times": 9})
-    wrong = Row("wrong", work.fail)
+    wrong, arrays = Row("wrong", work.fail), Row("arrays", work.churn)
     out = tmp_path / "out"
     out.mkdir()
     started = []
     with open_pool(PoolSettings(jobs=2)) as pool:
-        found = {}
-        # Apart: a row that waits at a worker, its own being lost, shares the fate of the row that is computed there.
-        for rows in ([*numbers[:3], once], [always, wrong, *numbers[3:]]):
-            for row, outcome in outcomes(deque(rows), out, pool, lambda row: started.append(row.name)):
-                found[row.name] = outcome
+        rows = deque([numbers[0], once, always, wrong, *numbers[1:], arrays])
+        found = {row.name: outcome for row, outcome in outcomes(rows, out, pool, lambda row: started.append(row.name))}
         with pytest.raises(ValueError, match="no such thing"):
             run_rows([*numbers, wrong], out, pool=pool)
     assert [found[row.name]["double"] for row in numbers] == [0, 2, 4, 6, 8, 10]
@@ -70,8 +77,56 @@ def test_a_lost_row_is_done_again_and_one_that_kills_twice_fails_alone(work, tmp
     assert "always: its worker was lost twice" in str(found["always"])
     assert (out / "always").read_text() == "2"
     assert str(found["wrong"]) == "no such thing"
+    assert found["arrays"]["faults"] < 5_000  # of 51,200 pages: workers use freed memory again
     assert sorted(started) == sorted(found)
     assert [values["double"] for values in run_rows(numbers, out)] == [0, 2, 4, 6, 8, 10]
+    assert not list(out.rglob("*.begun"))
+
+
+def test_only_the_row_that_is_computed_is_blamed_for_its_worker(work, tmp_path):
+    """Six workers die by three rows; the other rows wait at some of these, or have just been computed there."""
+    killers = [Row(f"killer {k}", work.die, {"name": f"killer {k}", "times": 9}) for k in range(3)]
+    others = [Row(f"other {k}", work.die, {"name": f"other {k}", "times": k % 2}) for k in range(4)]
+    rows = deque([killers[0], others[0], killers[1], *others[1:], killers[2]])
+    with open_pool(PoolSettings(jobs=2)) as pool:
+        found = {row.name: outcome for row, outcome in outcomes(rows, tmp_path, pool)}
+    assert [found[row.name]["survived"] for row in others] == [0, 1, 0, 1]
+    assert [str(found[row.name]).partition(";")[0] for row in killers] == [
+        f"killer {k}: its worker was lost twice" for k in range(3)
+    ]
+    assert [(tmp_path / row.name).read_text() for row in killers] == ["2", "2", "2"]
+
+
+def test_workers_that_are_lost_while_they_start_are_replaced(work, tmp_path):
+    import dask
+    from distributed.core import Status
+
+    rows = [Row(f"number {k}", work.double, {"number": k}) for k in range(3)]
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "0.5s"}),
+        open_pool(PoolSettings(jobs=2)) as pool,
+    ):
+        processes = pool._client.run(os.getpid).values()
+        for nanny in pool._cluster.workers.values():
+            nanny.status = Status.starting  # as long as it waits for the word of its worker
+        for process in processes:
+            os.kill(process, signal.SIGKILL)
+        assert [values["double"] for values in run_rows(rows, tmp_path, pool=pool)] == [0, 2, 4]
+
+
+def test_losses_are_counted_until_a_row_has_ended(work, tmp_path):
+    row = Row("one", work.double, {"number": 1})
+    mark = row.path(tmp_path).with_suffix(".begun")
+    with computing(row, tmp_path):
+        assert mark.read_bytes() == b"."
+    assert not mark.exists()
+    mark.write_bytes(b"..")  # two losses
+    with pytest.raises(OutputError, match="one: its worker was lost twice"):
+        compute(row, row.key, str(tmp_path), 1)
+    mark.write_bytes(b".")
+    assert compute(row, row.key, str(tmp_path), 1) == {"double": 2, "jobs": 1}
+    assert not mark.exists()
+    assert compute(row, row.key, str(tmp_path), 5) == {"double": 2, "jobs": 1}  # known by now
 
 
 FAKE_SBATCH = """#!/bin/sh

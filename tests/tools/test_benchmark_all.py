@@ -71,7 +71,7 @@ def test_the_benchmark_of_batches_has_a_recording(tmp_path):
     telling = "import sys\nfrom pathlib import Path\nprint(Path(sys.argv[1]).stat().st_size > 1e6, sys.argv[2:])\n"
     code, page, _ = run_all(tmp_path, {WITH_A_RECORDING: telling}, "--quick", "figures")
     assert code == 0
-    assert "    True ['--rows', '30']\n" in page
+    assert "    True ['--runs', '1', '--rows', '30']\n" in page
 
 
 def test_an_unknown_option_is_told(tmp_path):
