@@ -35,4 +35,5 @@ def test_a_minute_takes_hardly_more_memory_than_a_quarter_of_it():
     finally:
         tracemalloc.stop()
     assert len(result.velocities) > 5900
-    assert held[2] - held[0] < 600_000  # 3,000 packets and 300 windows; the estimates alone would be three megabytes
+    # 3,000 packets and 300 windows, and a few passages for the parallax; the estimates alone would be three megabytes.
+    assert held[2] - held[0] < 1_000_000
