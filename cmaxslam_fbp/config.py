@@ -77,6 +77,8 @@ class EventsConfig(Section):
 
     subsample: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     """Keep every n-th event of the stream."""
+    time_lapse: Annotated[float, Field(ge=1, le=1000)] = 64.0
+    """Where the image moves slowly, time passes faster on the clock of the run, at most so many times; 1 for never."""
     hot_pixel_factor: Annotated[float | None, Field(gt=1, le=1e6)] = 5.0
     """Drop pixels, alone or few together, that fire this many times as often as all around them; null keeps all."""
 
@@ -117,7 +119,8 @@ class FrontendConfig(Section):
     min_packet_s: Annotated[float, Field(ge=0, le=60)] = 0.01
     """At a fixed rate, packets cover at least this time, with every n-th event where they are too many; 0 for none."""
     max_packet_s: Annotated[float | None, Field(ge=1e-4, le=600)] = 0.03
-    """At a fixed rate, packets are cut to this time, in which the velocity hardly changes; null for no limit."""
+    """At a fixed rate, packets are cut to this time, in which the velocity hardly changes, or up to three times as long
+    where the image moves slowly; null for no limit."""
     min_packet_events: Annotated[int, Field(ge=1, le=10_000_000)] = 3000
     """At a fixed rate, packets are not cut to fewer events than these."""
     still_rate_ev_s: Annotated[float, Field(ge=0, le=1e7)] = 10_000.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,7 +12,14 @@ from cmaxslam_fbp.backend import panoramic_warp_kernels as kernels
 from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
-from cmaxslam_fbp.trajectory.spline import RotationSpline
+
+
+class HasRotations(Protocol):
+    """A trajectory."""
+
+    def rotations_at(self, t_ns: npt.ArrayLike) -> FloatArray:
+        """Return `R_wc` at times as matrices (..., 3, 3)."""
+        ...
 
 
 class PanoramicWarp:
@@ -57,7 +66,7 @@ class PanoramicWarp:
         slots = np.repeat(np.arange(len(self._first) - 1), np.diff(self._first))
         return slots, self._place, self._bearings
 
-    def rotations(self, spline: RotationSpline) -> SingleArray:
+    def rotations(self, spline: HasRotations) -> SingleArray:
         """Return the rotations (S + 1, 9) at the edges of the slots."""
         return spline.rotations_at(self.edges_ns).reshape(-1, 9).astype(np.float32)
 

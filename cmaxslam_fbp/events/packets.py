@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,7 +49,7 @@ def packets_at_rate(
     interval_ns: int,
     *,
     min_duration_ns: int = 0,
-    max_duration_ns: int | None = None,
+    max_duration_ns: Callable[[], int] | int | None = None,
     min_count: int = 1,
 ) -> Iterator[Packet]:
     """Yield a packet every `interval_ns`, of the `count` events around that time: half before it, half after it.
@@ -83,9 +83,15 @@ def packets_at_rate(
             t_ns += (next_ns - t_ns - 1) // interval_ns * interval_ns  # the last time before the events go on
             continue
         first = max(0, middle - before)
-        if not buffer.reach(first + count):
+        longest_ns = max_duration_ns() if callable(max_duration_ns) else max_duration_ns
+        end = first + count
+        if longest_ns is not None:  # no more is read than is needed
+            after = buffer.index_at(t_ns + longest_ns // 2)
+            if after is not None:
+                end = min(end, max(after, max(middle - min_count // 2, 0) + min_count))
+        if not buffer.reach(end):
             first = max(0, buffer.end - count)
-        last = min(first + count, buffer.end)
+        last = min(end, buffer.end)
         if min_duration_ns:
             after = buffer.index_at(t_ns + min_duration_ns // 2)
             last = max(last, buffer.end if after is None else after)
@@ -94,7 +100,7 @@ def packets_at_rate(
         events = buffer.slice(first, last)
         if len(events) > count:
             events = events[np.arange(0, len(events), -(-len(events) // count))]
-        yield Packet(events if max_duration_ns is None else _about(events, t_ns, max_duration_ns, min_count), t_ns)
+        yield Packet(events if longest_ns is None else _about(events, t_ns, longest_ns, min_count), t_ns)
 
 
 def _about(events: Events, t_ns: int, duration_ns: int, min_count: int) -> Events:

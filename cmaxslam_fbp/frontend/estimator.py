@@ -28,6 +28,7 @@ from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 _MIN_EVENTS = 100  # fewer say nothing
 _STILL_INTERVALS = 10  # CMax-SLAM: a packet at a fixed rate that lasts longer than this has zero velocity
+_PACKET_PX, _SLOWEST = 2.5, 3.0  # a packet lasts until the image has moved by this, or so many times its usual limit
 _PLAIN = 1.5  # times the evidence that is asked for: where a lower bound of it is this much, it is not computed
 _MIN_MOTION_BINS = 0.05  # the largest plausible speed must move events by at least this
 
@@ -67,6 +68,9 @@ class VelocityEstimator:
             )
         self.model: MotionModel = MODELS[self.config.model]()
         self._grid = Grid.configured(camera, self.config)
+        self._px_per_unit = camera.px_per_rad()[
+            : self.model.parameter_count
+        ]  # of angles; about so much of other models
         self._look_up = PacketLookup(camera, self.config.polarity)
         self._maximiser = PacketMaximiser(self.config, self.model, self._grid)
         self._evidence = Evidence(self._maximiser.pyramid, camera, self.config.min_evidence)
@@ -85,16 +89,25 @@ class VelocityEstimator:
         """Cut a stream of events into packets, as configured."""
         if self.config.packets == "rate":
             interval_ns = round(self.config.interval_s * NS_PER_S)
-            limit_s = self.config.max_packet_s
             return packets_at_rate(
                 chunks,
                 self.config.events_per_packet,
                 interval_ns,
                 min_duration_ns=round(self.config.min_packet_s * NS_PER_S),
-                max_duration_ns=None if limit_s is None else round(limit_s * NS_PER_S),
+                max_duration_ns=None if self.config.max_packet_s is None else self._longest_packet_ns,
                 min_count=min(self.config.min_packet_events, self.config.events_per_packet),
             )
         return packets_by_count(chunks, self.config.events_per_packet)
+
+    def _longest_packet_ns(self) -> int:
+        """Return how long the next packet may last: until something has moved by a few pixels at the last velocity."""
+        shortest_s = self.config.max_packet_s or 0.0
+        velocity = self._prediction.last
+        speed_px_s = 0.0 if velocity is None else float(np.linalg.norm(velocity * self._px_per_unit))
+        if not speed_px_s:
+            return round(shortest_s * NS_PER_S)
+        moved_s = _PACKET_PX / speed_px_s
+        return round(min(max(moved_s, shortest_s), _SLOWEST * shortest_s) * NS_PER_S)
 
     def run(self, chunks: Iterable[Events]) -> Iterator[VelocityEstimate]:
         """Yield one estimate per packet of a stream of events."""

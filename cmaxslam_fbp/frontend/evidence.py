@@ -72,7 +72,8 @@ class Evidence:
 
     def __call__(self, events: Events, points: PacketEvents, velocity: FloatArray) -> float:
         """Return the deviations of a packet's events, whose points are looked up, at a velocity."""
-        return _deviations(self._pyramid, self._spread(events, points), velocity, self._wanted)
+        objective, unit = self._pyramid.level(1, self._spread(events, points))
+        return deviations_beside(objective, unit, velocity, self._wanted)
 
     def _spread(self, events: Events, points: PacketEvents) -> PacketEvents:
         """Return the events to take, without signs, spread over their pixels."""
@@ -84,8 +85,16 @@ class Evidence:
         return PacketEvents(points.x[taken] + x, points.y[taken] + y, points.dt_s[taken])
 
 
-def _deviations(pyramid: Pyramid, packet: PacketEvents, velocity: FloatArray, wanted: float) -> float:
-    objective, unit = pyramid.level(1, packet)
+def deviations_beside(objective: Any, unit: float, velocity: FloatArray, wanted: float) -> float:
+    """Return the deviations of an objective's events at a velocity against those beside it; see `Evidence`.
+
+    Parameters
+    ----------
+    objective : makes the image of the events at a velocity
+    unit : speed at which the first or the last event moves by a bin
+    velocity : one that maximises the contrast
+    wanted : where the first axis gives several times as many deviations, the others are not looked at
+    """
     count, pairs, _ = _moments_at(objective, velocity)
     most = -np.inf
     for axis in np.eye(len(velocity)):

@@ -18,6 +18,11 @@ class Prediction:
         self._times_ns: list[int] = []
         self._velocities: list[FloatArray] = []
 
+    @property
+    def last(self) -> FloatArray | None:
+        """The last velocity; None where nothing is known."""
+        return self._velocities[-1] if self._velocities else None
+
     def at(self, t_ns: int) -> FloatArray | None:
         """Return the velocity to expect at a time; None where nothing is known."""
         if not self._velocities or abs(t_ns - self._times_ns[-1]) > _LONGEST_NS:

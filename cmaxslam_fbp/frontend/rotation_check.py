@@ -14,6 +14,7 @@ from cmaxslam_fbp.contrast.solvers.newton import LATTICE_BINS, Newton
 from cmaxslam_fbp.events.packets import Packet
 from cmaxslam_fbp.frontend.covariance import velocity_covariance
 from cmaxslam_fbp.frontend.estimate import VelocityEstimate
+from cmaxslam_fbp.frontend.evidence import deviations_beside
 from cmaxslam_fbp.frontend.motion_models import ONE, ZERO, MotionModel, Vector
 from cmaxslam_fbp.frontend.packet_events import PacketEvents, PacketLookup
 from cmaxslam_fbp.frontend.warps import CAMERA_SIGN, Grid, VelocityWarp
@@ -25,6 +26,7 @@ _FEWEST_PARTS = 4  # of a packet: a rotation alone explains three numbers
 _MIN_MOTION_BINS = 0.3  # of the packet's first or last event: less tells nothing
 _ACROSS_BINS = 150  # bins across the field of view
 _ERROR_BINS = 0.05  # of the motion of a part, besides its noise
+_MIN_EVIDENCE = 9.0  # standard deviations by which the events of a part must agree more than by chance
 _LARGEST_BINS = 6.0  # residual motion that is looked for
 _SOLVER = Newton(tolerance_bins=0.05, max_evaluations=15, lattice_bins=LATTICE_BINS)
 
@@ -67,6 +69,13 @@ class RotationResidual:
     motion: float
 
 
+@dataclass(frozen=True)
+class Drowned:
+    """A packet with enough events in enough parts, that agree more than by chance in too few of them."""
+
+    t_ns: int
+
+
 class RotationCheck:
     """Measures the flows of parts of a packet that the packet's angular velocity leaves.
 
@@ -84,8 +93,8 @@ class RotationCheck:
         self._grid = Grid.normalised(camera, (rows, columns), step)
         self._objective = ContrastObjective(self._grid.shape, Variance())
 
-    def look(self, packet: Packet, estimate: VelocityEstimate) -> RotationResidual | None:
-        """Return the residual of a packet whose velocity was measured; None where it tells nothing."""
+    def look(self, packet: Packet, estimate: VelocityEstimate) -> RotationResidual | Drowned | None:
+        """Return the residual of a packet whose velocity was measured; None where it has too little to tell."""
         if not estimate.status.is_measured or len(packet.events) < _FEWEST_PARTS * _FEWEST_EVENTS:
             return None
         events = self._look_up(packet)
@@ -103,10 +112,12 @@ class RotationCheck:
         )
         part = row * _TILES[0] + column
         information, flows, jacobians = [], [], []
+        parts = 0
         for number in range(_TILES[0] * _TILES[1]):
             chosen = part == number
             if np.count_nonzero(chosen) < _FEWEST_EVENTS:
                 continue
+            parts += 1
             found = self._flow(PacketEvents(*(v[chosen].astype(np.float32) for v in (x, y, dt))), unit)
             if found is None:
                 continue
@@ -114,6 +125,8 @@ class RotationCheck:
             information.append(found[1])
             flows.append(found[0])
             jacobians.append(_rotation_flow(*middle))
+        if parts >= _FEWEST_PARTS > len(flows):
+            return Drowned(packet.t_ns)
         return _residual(packet.t_ns, omega, np.array(flows), np.array(information), np.array(jacobians))
 
     def _flow(self, events: PacketEvents, unit: float) -> tuple[FloatArray, FloatArray] | None:
@@ -126,6 +139,8 @@ class RotationCheck:
         at = solution.evaluated
         covariance = velocity_covariance(self._objective.hessian(at), self._objective.gradient_scatter(at), largest)
         covariance += (_ERROR_BINS * unit) ** 2 * np.eye(2)
+        if deviations_beside(self._objective, unit, at, _MIN_EVIDENCE) < _MIN_EVIDENCE:
+            return None  # noise has a flow of its own, by chance
         return solution.parameters, np.asarray(np.linalg.inv(covariance), np.float64)
 
 

@@ -106,6 +106,11 @@ class Camera:
         """
         return _undistorted_pixels(self)[0]
 
+    def px_per_rad(self) -> FloatArray:
+        """Return by how many pixels a turn about each axis moves the image (3,), in the mean over the sensor."""
+        radius_px = np.hypot(self.width, self.height) / np.sqrt(12)  # RMS distance from the middle
+        return np.array([self.fy, self.fx, radius_px])
+
     def seen_pixels(self) -> npt.NDArray[np.bool_]:
         """Return which pixels (height, width) the lens sees on; not to be written to."""
         return _undistorted_pixels(self)[1]

@@ -202,10 +202,12 @@ def _follow(
     width = min(_MAPS, key=lambda width: abs(np.log(width / (2 * np.pi * camera.fx * _PX_PER_PX))))
     backend = config.backend.model_copy(update={"panorama_size": (width, width // 2)})
     frontend = config.frontend.model_copy(update={"grid": "sensor"})
-    tracked = Slam(config.model_copy(update={"backend": backend, "frontend": frontend})).run(
+    events = config.events.model_copy(update={"time_lapse": 1.0})  # the lens is adjusted along the spline itself
+    tracked = Slam(config.model_copy(update={"backend": backend, "frontend": frontend, "events": events})).run(
         recording.with_camera(camera), start_s=seconds[0], duration_s=seconds[1]
     )
     stretch = max(tracked.stretches, key=lambda stretch: stretch.end_ns - stretch.start_ns)
+    assert isinstance(stretch.spline, RotationSpline)
     inside = passages.between(stretch.start_ns, min(stretch.end_ns, stretch.spline.end_ns))
     used = every_nth(_tracked(inside, tracked), _MOST_PASSAGES)
     if len(used) < _FEWEST_PASSAGES:

@@ -8,7 +8,7 @@ import threading
 import time
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
-from cmaxslam_fbp.frontend.rotation_check import RotationCheck, RotationResidual
+from cmaxslam_fbp.frontend.rotation_check import Drowned, RotationCheck, RotationResidual
 from cmaxslam_fbp.pipeline.velocities import MEASURED, STATUSES, VelocityTable
 from cmaxslam_fbp.trajectory import AngularVelocities
 
@@ -32,7 +32,7 @@ _RECENT_NS = 200_000_000  # a speed is that of the last while: at a turning poin
 _NO_EVIDENCE = STATUSES.index(EstimateStatus.NO_EVIDENCE)
 _STILL_SHARE = 0.75  # of the packets of a window: with more that are no evidence it counts as still
 
-_Item = Events | VelocityEstimate | RotationResidual | BaseException | None  # None is the end
+_Item = Events | VelocityEstimate | RotationResidual | Drowned | BaseException | None  # None is the end
 
 
 class _EventQueue(queue.Queue[_Item]):
@@ -61,20 +61,35 @@ class Feed:
     The order of what it gives does not depend on timing. Closing it (a context manager) stops the thread. An error of
     the thread ends the stream; it is raised when the context is left, so that what came before it is worked on first.
 
+    Parameters
+    ----------
+    chunks : events in order
+    estimator : the frontend
+    on_estimate : called in the thread with each estimate, before any event is asked for that this one does not need
+
     Attributes
     ----------
     velocities : VelocityTable
         Those that have arrived so far.
     residuals : list of RotationResidual
         What a rotation leaves of the motion in some packets, a few per second.
+    drowned : list of Drowned
+        Those of them that tell nothing for noise.
     busy_s : float
         Time that reading and frontend have worked, without waiting for the backend.
     """
 
-    def __init__(self, chunks: Iterable[Events], estimator: VelocityEstimator) -> None:
+    def __init__(
+        self,
+        chunks: Iterable[Events],
+        estimator: VelocityEstimator,
+        on_estimate: Callable[[VelocityEstimate], None] | None = None,
+    ) -> None:
         self.velocities = VelocityTable()
         self.residuals: list[RotationResidual] = []
+        self.drowned: list[Drowned] = []
         self.busy_s = 0.0
+        self._on_estimate = on_estimate
         self._last_ns: int | None = None
         self._known: list[VelocityEstimate] = []
         self._queue = _EventQueue(_ITEMS_AHEAD)
@@ -156,6 +171,8 @@ class Feed:
                 self._known.append(item)
         elif isinstance(item, RotationResidual):
             self.residuals.append(item)
+        elif isinstance(item, Drowned):
+            self.drowned.append(item)
         else:
             self._ended, self._error = True, item
 
@@ -172,6 +189,8 @@ class Feed:
             check, due_ns = RotationCheck(estimator.camera), 0
             for packet in estimator.packets(passed_on()):
                 estimate = estimator.estimate(packet)
+                if self._on_estimate is not None:
+                    self._on_estimate(estimate)
                 self._put(estimate)
                 if packet.t_ns >= due_ns and (residual := check.look(packet, estimate)) is not None:
                     self._put(residual)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.packets import LONGEST_SILENCE_NS
+from cmaxslam_fbp.pipeline.time_lapse import LapsedSpline, TimeLapse
 from cmaxslam_fbp.trajectory.position_spline import PositionSpline
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
@@ -25,7 +26,7 @@ class Stretch:
     `positions` are the camera's, where they are estimated.
     """
 
-    spline: RotationSpline
+    spline: RotationSpline | LapsedSpline
     start_ns: int
     end_ns: int
     positions: PositionSpline | None = None
@@ -40,17 +41,18 @@ class RunClock:
     Parameters
     ----------
     stride_ns : by how much windows move
+    lapse : how this clock goes between gaps
     """
 
-    def __init__(self, stride_ns: int) -> None:
-        self._stride_ns = stride_ns
+    def __init__(self, stride_ns: int, lapse: TimeLapse | None = None) -> None:
+        self._stride_ns, self._lapse = stride_ns, lapse or TimeLapse()
         self._first_ns: int | None = None
         self._last_ns = 0
         # Of each gap, on the clock of the run: its ends, and how much was taken out up to its end.
         self._gaps: list[tuple[int, int, int]] = []
 
     def shorten(self, chunks: Iterable[Events]) -> Iterator[Events]:
-        """Yield the events with the stamps of this clock."""
+        """Yield the events without the gaps; their times between them are the recording's."""
         for events in chunks:
             yield self._shift(events) if len(events) else events
 
@@ -77,7 +79,7 @@ class RunClock:
 
     def to_recording(self, t_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Return times of this clock on that of the recording."""
-        times = np.asarray(t_ns, np.int64)
+        times = self._lapse.to_recording(t_ns)
         gaps = list(self._gaps)  # the frontend's thread may add to them
         removed_ns = np.array([0, *(removed for _, _, removed in gaps)], np.int64)
         return times + removed_ns[np.searchsorted([end for _, end, _ in gaps], times, side="right")]
@@ -87,6 +89,16 @@ class RunClock:
     ) -> tuple[Stretch, ...]:
         """Cut a trajectory on this clock, of events from `start_ns` to `end_ns`, at the gaps."""
         found, removed_ns = [], 0
+        if not self._lapse.is_plain:
+            start_ns, end_ns, known_ns = self._lapse.to_recording([start_ns, end_ns, spline.end_ns]).tolist()
+            for gap_ns, next_ns, next_removed_ns in [*self._gaps, (end_ns, end_ns + 1, 0)]:
+                last_ns = min(gap_ns, end_ns)
+                lapsed = LapsedSpline(spline, self._lapse, removed_ns)
+                found.append(Stretch(lapsed, start_ns + removed_ns, last_ns + removed_ns))
+                if next_ns > end_ns or next_ns >= known_ns:
+                    break
+                start_ns, removed_ns = next_ns, next_removed_ns
+            return tuple(found)
         for gap_ns, next_ns, next_removed_ns in [*self._gaps, (end_ns, end_ns + 1, 0)]:
             last_ns = min(gap_ns, end_ns)
             first = (start_ns - spline.start_ns) // spline.step_ns

@@ -71,6 +71,8 @@ class SlamResult:
         What a user should know.
     unexplained_motion : float or None
         The part of the image's motion that no rotation explains; None where no packet tells.
+    drowned : float
+        The part of the packets looked at in which noise hides the motion of most parts of the image.
     evaluation : Evaluation or None
         Errors, where the recording has reference poses.
     hand_held : HandHeld or None
@@ -100,6 +102,7 @@ class SlamResult:
     interrupted: bool = False
     warnings: list[str] = field(default_factory=list)
     unexplained_motion: float | None = None
+    drowned: float = 0.0
     evaluation: Evaluation | None = None
     hand_held: HandHeld | None = None
     parallax_deg: float | None = None

@@ -9,6 +9,7 @@ from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.result import SlamResult
 
 _MANY_BY_CHANCE = 0.5  # part of the windows that are still despite their events that is worth a warning
+_MANY_DROWNED = 0.5  # part of the packets looked at that is worth a warning
 _MANY_HOT_PIXELS, _MANY_HOT_EVENTS = 0.002, 0.1  # parts of the sensor, and of the events, that are worth a warning
 
 
@@ -33,6 +34,11 @@ def warnings_of(result: SlamResult, size: SensorSize) -> list[str]:
         lines.append(
             f"in {by_chance} of {len(result.windows)} windows {BY_CHANCE}: the camera counts as still there; if it "
             "moves, its events drown in noise"
+        )
+    if result.drowned > _MANY_DROWNED:
+        lines.append(
+            f"in {result.drowned:.0%} of the packets looked at, the events in most parts of the image are noise: the "
+            "orientation may err, and whether a rotation explains the motion cannot be told there"
         )
     if result.gaps_ns:
         longest_s = max(end - start for start, end in result.gaps_ns) / NS_PER_S

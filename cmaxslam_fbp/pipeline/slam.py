@@ -39,9 +39,10 @@ from cmaxslam_fbp.pipeline.feed import Feed
 from cmaxslam_fbp.pipeline.gaps import RunClock, Stretch
 from cmaxslam_fbp.pipeline.result import SlamResult, Timing
 from cmaxslam_fbp.pipeline.run_warnings import warnings_of
+from cmaxslam_fbp.pipeline.time_lapse import LapseControl
 from cmaxslam_fbp.pipeline.trust import mark_windows, unexplained_motion
 
-_CROSSING_PX = 5.0  # of motion, by when a blurred edge has passed a pixel, also one near the centre of a roll
+_CROSSING_PX = 10.0  # of motion, by when a blurred edge has passed a pixel, also one near the centre of a roll
 _SLOWEST = 4.0  # times `passage_s` that a passage lasts at most
 # The brightness is made of at most so many events, for each pixel per pixel of the map; of a sensor with more pixels
 # than these of fewer, since its tables need the memory.
@@ -206,6 +207,7 @@ class _Run:
         self._estimator = VelocityEstimator(camera, config.frontend)
         self._backend = Backend(config.backend, camera)
         self._stream: EventStream = recording.chunks(start_s, duration_s)
+        self._control = LapseControl(camera, config)
         self._clock = self._new_clock()
         self._filter = self._new_filter()
         self._sample: EventSample | None = None
@@ -232,8 +234,11 @@ class _Run:
     def first_pass(self) -> None:
         """Follow the camera through the recording, frontend and backend side by side."""
         watch = None if self._sample is None else self._sample.watch
-        chunks = self._clock.shorten(self._filter.run(self._stream, self._stream.defects, watch=watch))
-        with Feed(chunks, self._estimator) as feed, self._reading():
+        events = self._clock.shorten(self._filter.run(self._stream, self._stream.defects, watch=watch))
+        see = None
+        if self._lapses:
+            events, see = self._control.run(events), self._control.see
+        with Feed(events, self._estimator, see) as feed, self._reading():
             self._feed = feed
             for window in self._timed(self._windows(self._counted(feed.chunks()))):
                 spline = self._backend.state.spline
@@ -247,7 +252,8 @@ class _Run:
                 is_still = feed.lacks_evidence(window.start_ns, window.end_ns)
                 report = self._backend.process(window, velocities, is_still=is_still)
                 self._look_for_parallax(window, report)
-                speed_deg_s = float(np.degrees(np.linalg.norm(velocities.omega_rad_s[-1])))
+                lapse = self._control.lapse.lapse_at(window.end_ns)
+                speed_deg_s = float(np.degrees(np.linalg.norm(velocities.omega_rad_s[-1]))) / lapse
                 self._tell("tracking", window, report, speed_deg_s)
 
     def _look_for_parallax(self, window: Window, report: WindowReport) -> None:
@@ -282,7 +288,7 @@ class _Run:
         starts = np.array([report.start_ns for report in reports], np.int64)
         is_in_map = np.array([report.tracking.is_in_map for report in reports])
         choose = PixelChoice(camera.seen_pixels(), _PHOTOMETRIC_EVENTS / max(self._events, 1))
-        chunks = self._filtered(self._recording.chunks(*self._range), self._new_filter(), self._new_clock())
+        chunks = self._events_again()
         events = Events.concatenate(choose(chunk).between(spline.start_ns, spline.end_ns + 1) for chunk in chunks)
         window = np.maximum(np.searchsorted(starts, events.t_ns, side="right") - 1, 0)
         tracked = is_in_map[window]
@@ -354,20 +360,26 @@ class _Run:
 
     def _windows_again(self) -> Iterator[Window]:
         """Start a new pass over the windows."""
-        return self._windows(
-            self._filtered(self._recording.chunks(*self._range), self._new_filter(), self._new_clock())
-        )
+        return self._windows(self._events_again())
 
     def _new_clock(self) -> RunClock:
-        return RunClock(round(self._config.backend.stride_s * NS_PER_S))
+        return RunClock(round(self._config.backend.stride_s * NS_PER_S), self._control.lapse)
+
+    @property
+    def _lapses(self) -> bool:
+        """Whether slow motion passes faster: not with a translation, nor while somebody waits for poses."""
+        translation, live = self._config.backend.translation, self._recording.live
+        return self._config.events.time_lapse > 1 and translation == "none" and live is None
 
     def _new_filter(self) -> EventFilter:
         seen = self._recording.require_camera().seen_pixels()
         return EventFilter(self._config.events, self._recording.sensor_size, seen)
 
-    def _filtered(self, stream: EventStream, events: EventFilter, clock: RunClock) -> Iterator[Events]:
-        """Return the events that all stages work on, of a pass over the recording, on the clock of the run."""
-        return clock.shorten(events.run(stream, stream.defects))
+    def _events_again(self) -> Iterator[Events]:
+        """Return the events that all stages work on, of a new pass over the recording, on the clock of the run."""
+        stream, lapse = self._recording.chunks(*self._range), self._control.lapse
+        for events in self._new_clock().shorten(self._new_filter().run(stream, stream.defects)):
+            yield events if lapse.is_plain else replace(events, t_ns=lapse.to_run(events.t_ns))
 
     def _timed(self, windows: Iterator[Window]) -> Iterator[Window]:
         """Take the time that windows need, passages included."""
@@ -399,9 +411,7 @@ class _Run:
     def _longest_passage_ns(self, t_ns: int) -> int:
         """Return how long an edge may take to pass a pixel: the slower the image moves, the longer."""
         shortest_s = self._config.backend.passage_s
-        camera = self._recording.require_camera()
-        radius_px = np.hypot(camera.width, camera.height) / np.sqrt(12)  # RMS distance from the middle
-        px_per_rad = np.array([camera.fy, camera.fx, radius_px])
+        px_per_rad = self._recording.require_camera().px_per_rad()
         speed_px_s = None if self._feed is None else self._feed.speed_at(t_ns, px_per_rad)
         if speed_px_s is None:
             return round(shortest_s * NS_PER_S)
@@ -421,7 +431,8 @@ class _Run:
             settled_ns = int(self._clock.to_recording(settled_ns))
         if settled_ns is not None and self._recording.live is not None:
             self._recording.live.settle(settled_ns)
-        recording_s = (window.next_ns - self._start_ns) / NS_PER_S
+        start_ns, next_ns = self._clock.to_recording([self._start_ns, window.next_ns]).tolist()
+        recording_s = (next_ns - start_ns) / NS_PER_S
         self._on_step(
             Step(
                 stage,
@@ -463,8 +474,9 @@ class _Run:
         # What no rotation explains is not held against a run that has a translation.
         residuals = [] if self._hand_held is not None else list(feed.residuals)
         windows = mark_windows(list(state.reports.values()), residuals)
-        if len(stretches) > 1:
+        if len(stretches) > 1 or not self._control.lapse.is_plain:
             velocities = velocities.copy()
+            velocities["omega_rad_s"] /= self._control.lapse.lapses_at(velocities["t_ns"])[:, None]
             velocities["t_ns"] = self._clock.to_recording(velocities["t_ns"])
             windows = [self._on_recording_clock(window) for window in windows]
         result = SlamResult(
@@ -488,6 +500,7 @@ class _Run:
             hot_pixels=self._filter.hot_pixels,
             sample=self._sample,
             unexplained_motion=unexplained_motion(residuals),
+            drowned=len(feed.drowned) / max(len(feed.drowned) + len(feed.residuals), 1),
             live=None if self._recording.live is None else self._recording.live.figures(),
         )
         result.warnings.extend(self._warnings(result))
