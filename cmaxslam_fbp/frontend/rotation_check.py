@@ -26,7 +26,7 @@ _FEWEST_PARTS = 4  # of a packet: a rotation alone explains three numbers
 _MIN_MOTION_BINS = 0.3  # of the packet's first or last event: less tells nothing
 _ACROSS_BINS = 150  # bins across the field of view
 _ERROR_BINS = 0.05  # of the motion of a part, besides its noise
-_MIN_EVIDENCE = 9.0  # standard deviations by which the events of a part must agree more than by chance
+_MIN_EVIDENCE = 15.0  # standard deviations by which the events of a part must agree more than by chance
 _LARGEST_BINS = 6.0  # residual motion that is looked for
 _SOLVER = Newton(tolerance_bins=0.05, max_evaluations=15, lattice_bins=LATTICE_BINS)
 

@@ -42,7 +42,7 @@ from cmaxslam_fbp.pipeline.run_warnings import warnings_of
 from cmaxslam_fbp.pipeline.time_lapse import LapseControl
 from cmaxslam_fbp.pipeline.trust import mark_windows, unexplained_motion
 
-_CROSSING_PX = 10.0  # of motion, by when a blurred edge has passed a pixel, also one near the centre of a roll
+_CROSSING_PX = 7.0  # of motion, by when a blurred edge has passed a pixel, also one near the centre of a roll
 _SLOWEST = 4.0  # times `passage_s` that a passage lasts at most
 # The brightness is made of at most so many events, for each pixel per pixel of the map; of a sensor with more pixels
 # than these of fewer, since its tables need the memory.

@@ -65,8 +65,9 @@ def test_a_camera_that_moves_rests_and_moves_again_is_followed(tmp_path):
     )
     path = write(tmp_path / "rest.npz", scene="shapes", trajectory=motion, duration_s=3.2, sensor=NOISY)
     result = Slam().run(open_recording(path))
-    assert result.lost_windows == 0
-    assert result.evaluation.absolute_best_fit_max_deg < 0.6  # in the last slow moment before the rest
+    slowing = [w for w in result.windows if 1.0e9 <= w.start_ns - result.start_ns < 1.2e9]  # then most events are noise
+    assert result.lost_windows == sum(w.tracking is Tracking.LOST for w in slowing)
+    assert result.evaluation.absolute_best_fit_max_deg < 0.45
     for start_s, end_s in ((0.2, 1.1), (2.3, 3.1)):
         errors = evaluate(
             result.trajectory(), open_recording(path).ground_truth, start_s=start_s, duration_s=end_s - start_s
