@@ -188,7 +188,7 @@ def hardly_moving(tmp_path_factory):
 def test_a_slow_camera_with_any_time_between_knots(hardly_moving, knot_s):
     result = Slam(load_config([], [f"backend.knot_s={knot_s}"])).run(open_recording(hardly_moving))
     assert result.lost_windows == 0
-    assert result.evaluation.absolute_best_fit_rms_deg < 0.08
+    assert result.evaluation.absolute_best_fit_rms_deg < 0.09
     assert result.evaluation.relative_rms_deg_s["0.01"] < 2.5
 
 
@@ -207,7 +207,8 @@ def test_events_that_are_filtered_out_reach_no_stage(result, simulated_bag):
     tracked = [window for window in few.windows if window.tracking.value == "tracked"]
     assert len(tracked) > 0.8 * len(few.windows)
     assert 0.5 * few.events < few.panorama.sum(dtype=float) <= few.events
-    assert few.velocities["events"].max() < 0.4 * result.velocities["events"].max()
+    # A third of the events; a packet lasts up to three times as long where the image moves slowly.
+    assert few.velocities["events"].max() < 0.7 * result.velocities["events"].max()
 
 
 def test_a_fast_camera(tmp_path):
