@@ -162,9 +162,17 @@ class LapseControl:
         self._has_moved = False
 
     def run(self, chunks: Iterable[Events]) -> Iterator[Events]:
-        """Yield the events with the stamps of the run."""
-        held, edge_ns = Events.empty(), 0
-        for chunk in chunks:
+        """Yield the events with the stamps of the run; also those that came just before an error of the stream."""
+        held, edge_ns, failure = Events.empty(), 0, None
+        stream = iter(chunks)
+        while True:
+            try:
+                chunk = next(stream)
+            except StopIteration:
+                break
+            except Exception as error:
+                failure = error
+                break
             if not len(chunk):
                 continue
             if not edge_ns:
@@ -183,6 +191,8 @@ class LapseControl:
                     edge_ns += empty * _SLICE_NS
         if len(held):
             yield self._slice(held, edge_ns)
+        if failure is not None:
+            raise failure
 
     def _slice(self, events: Events, start_ns: int) -> Events:
         """Set the lapse of a slice, and return its events."""

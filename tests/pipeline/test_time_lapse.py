@@ -147,6 +147,18 @@ def test_the_clock_does_not_depend_on_how_events_come(places):
     np.testing.assert_array_equal(whole.t_ns, parts.t_ns)
 
 
+def test_what_came_before_an_error_is_passed_on():
+    events, passed = noise(3000, 0, 0.05), []
+
+    def broken():
+        yield events
+        raise OSError("cut")
+
+    with pytest.raises(OSError, match="cut"):
+        passed.extend(LapseControl(CAMERA, Config()).run(broken()))
+    assert sum(map(len, passed)) == len(events)
+
+
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory):
     """The realistic sensor, on a camera whose image moves by 1.7 pixels per second."""
