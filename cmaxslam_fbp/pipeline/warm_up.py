@@ -40,13 +40,16 @@ def warm_up(config: Config, camera: Camera) -> float:
     """Run the SLAM with this configuration on a moment of made-up events; return the seconds that it took."""
     began = time.perf_counter()
     backend = config.backend.model_copy(update={"max_evaluations": 2})  # one more does nothing new
-    config = config.model_copy(update={"backend": backend})
+    events = config.events.model_copy(update={"time_lapse": 1.0})  # nothing to compile
+    config = config.model_copy(update={"backend": backend, "events": events})
     with suppress(RecordingError):  # settings under which the dots say nothing: the recording decides
         dots = turning_dots(config, camera)
         result = Slam(config).run(dots)
         if config.intensity.enabled:
             paint(result, camera, config)
-        _try_a_translation(camera, result.stretches[0].spline)
+        spline = result.stretches[0].spline
+        assert isinstance(spline, RotationSpline)
+        _try_a_translation(camera, spline)
     # The dots are never lost: the search over the map is called for itself.
     one = np.ones(1, np.float32)
     search = MapSearch(map_size(config.backend, camera), field_of_view_planes(camera))
