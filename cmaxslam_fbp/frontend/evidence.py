@@ -73,7 +73,12 @@ class Evidence:
     def __call__(self, events: Events, points: PacketEvents, velocity: FloatArray) -> float:
         """Return the deviations of a packet's events, whose points are looked up, at a velocity."""
         objective, unit = self._pyramid.level(1, self._spread(events, points))
-        return deviations_beside(objective, unit, velocity, self._wanted)
+        most = -np.inf
+        for axis in np.eye(len(velocity)):
+            most = max(most, deviations_along(objective, unit, velocity, axis))
+            if most > _ENOUGH * self._wanted:
+                break
+        return most
 
     def _spread(self, events: Events, points: PacketEvents) -> PacketEvents:
         """Return the events to take, without signs, spread over their pixels."""
@@ -85,28 +90,25 @@ class Evidence:
         return PacketEvents(points.x[taken] + x, points.y[taken] + y, points.dt_s[taken])
 
 
-def deviations_beside(objective: Any, unit: float, velocity: FloatArray, wanted: float) -> float:
-    """Return the deviations of an objective's events at a velocity against those beside it; see `Evidence`.
+def deviations_along(objective: Any, unit: float, velocity: FloatArray, axis: FloatArray) -> float:
+    """Return the deviations of an objective's events at a velocity against those beside it along an axis.
+
+    See `Evidence`.
 
     Parameters
     ----------
     objective : makes the image of the events at a velocity
     unit : speed at which the first or the last event moves by a bin
-    velocity : one that maximises the contrast
-    wanted : where the first axis gives several times as many deviations, the others are not looked at
+    velocity : (P,) one that maximises the contrast
+    axis : (P,) of unit length
     """
     count, pairs, _ = _moments_at(objective, velocity)
-    most = -np.inf
-    for axis in np.eye(len(velocity)):
-        offset = _BESIDE_BINS * unit * axis
-        beside = np.array([_moments_at(objective, velocity + side) for side in (offset, -offset)])
-        # Where events leave the grid, those that are left are compared as if they were as many.
-        beside *= (count / np.maximum(beside[:, :1], 1.0)) ** np.arange(1, 4)
-        _, chance, triples = beside.mean(axis=0)
-        most = max(most, _in_deviations(pairs, count, chance, triples))
-        if most > _ENOUGH * wanted:
-            break
-    return most
+    offset = _BESIDE_BINS * unit * axis
+    beside = np.array([_moments_at(objective, velocity + side) for side in (offset, -offset)])
+    # Where events leave the grid, those that are left are compared as if they were as many.
+    beside *= (count / np.maximum(beside[:, :1], 1.0)) ** np.arange(1, 4)
+    _, chance, triples = beside.mean(axis=0)
+    return _in_deviations(pairs, count, chance, triples)
 
 
 def _in_deviations(pairs: float, count: float, chance: float, triples: float) -> float:

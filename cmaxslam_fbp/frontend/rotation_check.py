@@ -14,7 +14,7 @@ from cmaxslam_fbp.contrast.solvers.newton import LATTICE_BINS, Newton
 from cmaxslam_fbp.events.packets import Packet
 from cmaxslam_fbp.frontend.covariance import velocity_covariance
 from cmaxslam_fbp.frontend.estimate import VelocityEstimate
-from cmaxslam_fbp.frontend.evidence import deviations_beside
+from cmaxslam_fbp.frontend.evidence import deviations_along
 from cmaxslam_fbp.frontend.motion_models import ONE, ZERO, MotionModel, Vector
 from cmaxslam_fbp.frontend.packet_events import PacketEvents, PacketLookup
 from cmaxslam_fbp.frontend.warps import CAMERA_SIGN, Grid, VelocityWarp
@@ -26,7 +26,7 @@ _FEWEST_PARTS = 4  # of a packet: a rotation alone explains three numbers
 _MIN_MOTION_BINS = 0.3  # of the packet's first or last event: less tells nothing
 _ACROSS_BINS = 150  # bins across the field of view
 _ERROR_BINS = 0.05  # of the motion of a part, besides its noise
-_MIN_EVIDENCE = 15.0  # standard deviations by which the events of a part must agree more than by chance
+_MIN_EVIDENCE = 18.0  # standard deviations by which the events of a part must agree more than by chance
 _LARGEST_BINS = 6.0  # residual motion that is looked for
 _SOLVER = Newton(tolerance_bins=0.05, max_evaluations=15, lattice_bins=LATTICE_BINS)
 
@@ -130,7 +130,7 @@ class RotationCheck:
         return _residual(packet.t_ns, omega, np.array(flows), np.array(information), np.array(jacobians))
 
     def _flow(self, events: PacketEvents, unit: float) -> tuple[FloatArray, FloatArray] | None:
-        """Return the flow (2,) of events that were warped already, and its information (2, 2)."""
+        """Return the flow (2,) of events that were warped already, and its information (2, 2); None of noise."""
         self._objective.use(VelocityWarp(Shift(), self._grid, events))
         solution = _SOLVER.maximise(self._objective, np.zeros(2), unit=unit)
         largest = _LARGEST_BINS * unit
@@ -138,10 +138,12 @@ class RotationCheck:
             return None
         at = solution.evaluated
         covariance = velocity_covariance(self._objective.hessian(at), self._objective.gradient_scatter(at), largest)
-        covariance += (_ERROR_BINS * unit) ** 2 * np.eye(2)
-        if deviations_beside(self._objective, unit, at, _MIN_EVIDENCE) < _MIN_EVIDENCE:
-            return None  # noise has a flow of its own, by chance
-        return solution.parameters, np.asarray(np.linalg.inv(covariance), np.float64)
+        variances, axes = np.linalg.eigh(covariance)
+        variances += (_ERROR_BINS * unit) ** 2
+        # Noise has a flow of its own, by chance, and so has what lies along straight edges.
+        told = [deviations_along(self._objective, unit, at, axis) >= _MIN_EVIDENCE for axis in axes.T]
+        variances[~np.array(told)] = largest**2
+        return (solution.parameters, (axes / variances) @ axes.T) if any(told) else None
 
 
 def _rotation_flow(x: float, y: float) -> FloatArray:

@@ -29,6 +29,11 @@ def warnings_of(result: SlamResult, size: SensorSize) -> list[str]:
     if word is Tracking.NOT_A_ROTATION:
         hint = "; if a hand moved the camera while it turned, --hand-held models that"
         lines.append(f"this recording is not a rotation ({reason}){hint if result.parallax_deg is None else ''}")
+    elif other := sum(window.tracking is Tracking.NOT_A_ROTATION for window in result.windows):
+        lines.append(
+            f"in {other} of {len(result.windows)} windows no rotation explains the image's motion: windows.csv tells "
+            "which; the orientation there is not to be trusted"
+        )
     by_chance = sum(window.reason == BY_CHANCE for window in result.windows)
     if by_chance > _MANY_BY_CHANCE * len(result.windows):
         lines.append(

@@ -16,16 +16,21 @@ from cmaxslam_fbp.frontend.rotation_check import RotationResidual
 MOST_UNEXPLAINED = 0.06
 _NEAR_NS = 600_000_000  # residuals up to this far from a window's middle speak for it
 _FEWEST_NEAR = 3
+_SIGMA_OF_MEDIAN = 1.25 * 1.48  # times the median deviation, over the root of the number, is a median's standard error
 
 
 def unexplained_motion(residuals: Sequence[RotationResidual]) -> float | None:
-    """Return the part of the image's motion that no rotation explains, the median of the packets; None without any.
+    """Return the part of the image's motion that no rotation explains, by the packets; None without any.
 
-    The median leaves out what passes before the camera for a moment.
+    Of the packets' shares of squares the median is taken, which leaves out what passes before the camera for a moment,
+    less two of its standard errors: what the packets do not agree on is noise.
     """
     if not residuals:
         return None
-    return float(np.sqrt(max(np.median([one.unexplained / one.motion for one in residuals]), 0.0)))
+    shares = np.array([one.unexplained / one.motion for one in residuals])
+    median = np.median(shares)
+    spread = _SIGMA_OF_MEDIAN * np.median(np.abs(shares - median)) / np.sqrt(len(shares))
+    return float(np.sqrt(max(median - 2 * spread, 0.0)))
 
 
 def mark_windows(windows: list[WindowReport], residuals: Sequence[RotationResidual]) -> list[WindowReport]:
@@ -68,10 +73,12 @@ def overall(windows: Sequence[WindowReport], unexplained: float | None) -> tuple
     if still == count:
         reasons = Counter(window.reason for window in windows)
         return Tracking.STILL, f"no window shows a motion: {reasons.most_common(1)[0][0]}"
-    if other:
-        return Tracking.NOT_A_ROTATION, f"in {other} of {count} windows no rotation explains the image's motion"
+    elsewhere = f"in {other} of {count} windows no rotation explains the image's motion"
+    if 4 * other > count:
+        return Tracking.NOT_A_ROTATION, elsewhere
     if found:
         return Tracking.FOUND_AGAIN, f"found again in the map {found} times; {lost} of {count} windows are lost"
-    if lost:
-        return Tracking.TRACKED, f"but {lost} of {count} windows are lost"
+    if lost or other:
+        parts = [f"{lost} of {count} windows are lost"] * bool(lost) + [elsewhere] * bool(other)
+        return Tracking.TRACKED, "but " + ", and ".join(parts)
     return Tracking.TRACKED, f"all {count} windows agree with the map" + (f" or are still ({still})" if still else "")
