@@ -110,6 +110,8 @@ def _parse(text: str, size: SensorSize | None, source: str) -> list[Camera]:
             return [_opencv(document, source, size)]
         if isinstance(rig := document.get("value0"), dict) and "intrinsics" in rig:
             cameras = [basalt_camera(*pair, source) for pair in zip(rig["intrinsics"], rig["resolution"], strict=True)]
+            if not cameras:
+                raise CalibrationError(f"{source} has no camera in it")
             return cameras[2:] + cameras[:2] if len(cameras) == 4 else cameras  # TUM-VIE's first two take images
         if isinstance(entries := document.get("intrinsics"), dict):  # DSEC: cam0 and cam3 see events
             entries = {name: {**entry, "intrinsics": entry["camera_matrix"]} for name, entry in entries.items()}

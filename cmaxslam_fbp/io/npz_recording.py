@@ -22,6 +22,7 @@ from typing import IO, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
@@ -144,6 +145,15 @@ class NpzRecording(Recording):
             member.seek(0)
             return np.lib.format.read_array(member, allow_pickle=False)
 
+    def _load_numbers(self, name: str) -> FloatArray | None:
+        """Return a small array of real numbers, or None where it is missing."""
+        found = self._load(name)
+        if found is None:
+            return None
+        if found[name].dtype.kind not in "fiu":
+            raise RecordingError(f"{self.path}/{name} has {found[name].dtype}, which is no kind of real numbers")
+        return found[name].astype(np.float64)
+
     def _own_sensor_size(self) -> SensorSize | None:
         size = self._load("width", "height")
         with one_line_errors(f"{self.path}/width or height", "they must be whole numbers"):
@@ -186,19 +196,18 @@ class NpzRecording(Recording):
             return Camera(*self.calibrated_size, fx, fy, cx, cy, distortion, name)
 
     def _poses(self) -> RotationTrajectory | None:
-        found = self._load("groundtruth_t_ns", "groundtruth_xyzw")
-        if found is None:
+        times, quaternions = self._load("groundtruth_t_ns"), self._load_numbers("groundtruth_xyzw")
+        if times is None or quaternions is None:
             return None
-        positions = self._load("groundtruth_positions_m")
-        return RotationTrajectory(
-            found["groundtruth_t_ns"],
-            found["groundtruth_xyzw"],
-            positions["groundtruth_positions_m"] if positions else None,
-        )
+        positions = self._load_numbers("groundtruth_positions_m")
+        return RotationTrajectory(times["groundtruth_t_ns"], quaternions, positions)
 
     def _imu(self) -> ImuSamples | None:
-        found = self._load("imu_t_ns", "imu_angular_velocity_rad_s", "imu_linear_acceleration_m_s2")
-        return None if found is None else ImuSamples(*found.values())
+        times = self._load("imu_t_ns")
+        turns, accelerations = map(self._load_numbers, ("imu_angular_velocity_rad_s", "imu_linear_acceleration_m_s2"))
+        if times is None or turns is None or accelerations is None:
+            return None
+        return ImuSamples(times["imu_t_ns"], turns, accelerations)
 
 
 def read_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:

@@ -54,6 +54,12 @@ def test_invalid_events_are_passed_over(write):
     assert read(write(packet(1, 8, good + bad + good))).t_ns.tolist() == [7000, 7000]
 
 
+def test_imu_samples_that_are_no_numbers_are_a_fault(write):
+    signalling = struct.pack("<I", 0x7F800001) * 7  # a NaN that the processor complains of
+    recording = open_recording(write(packet(3, 36, struct.pack("<Ii", 1, 100) + signalling)))
+    assert any("IMU sample 0 is no measurement" in fault for fault in recording.check_reference())
+
+
 def test_imu_samples_are_read(write):
     values = np.random.default_rng(1).normal(size=(5, 7)).astype(np.float32)
     items = b"".join(struct.pack("<Ii7f", i != 3, 100 * i, *row) for i, row in enumerate(values.tolist()))

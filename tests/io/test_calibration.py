@@ -128,6 +128,13 @@ def test_dsec_has_its_event_cameras_left_and_right(tmp_path):
     assert read_calibration(path, SIZE, 1).fx == 553.4
 
 
+def test_basalt_without_a_camera_is_refused(tmp_path):
+    path = save(tmp_path, json.dumps({"value0": {"intrinsics": [], "resolution": []}}), "a.json")
+    for read in (lambda: read_sensor_size(path, 1.0), lambda: read_calibration(path, SIZE)):
+        with pytest.raises(CalibrationError, match="has no camera in it"):
+            read()
+
+
 def test_basalt_has_the_event_cameras_of_tum_vie_behind_the_others(tmp_path):
     def entry(fx, kind="kb4", **more):
         values = {"fx": fx, "fy": fx, "cx": 640.5, "cy": 360.25, **{f"k{i}": 0.001 * i for i in range(1, 5)}, **more}

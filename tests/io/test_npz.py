@@ -181,3 +181,22 @@ def test_times_in_half_precision_are_refused_without_a_warning(end_s, tmp_path):
     np.savez(tmp_path / "a.npz", **columns, t=np.linspace(0, end_s, 5).astype(np.float16))
     with pytest.raises(RecordingError, match="has times in float16, which cannot hold microseconds"):
         list(open_recording(tmp_path / "a.npz").chunks())
+
+
+@pytest.mark.parametrize("kind", ["imu_angular_velocity_rad_s", "groundtruth_xyzw", "groundtruth_positions_m"])
+def test_references_of_numbers_that_are_not_real_are_a_fault(archive, kind):
+    names = {"imu_angular_velocity_rad_s": 3, "imu_linear_acceleration_m_s2": 3}
+    names |= {"groundtruth_xyzw": 4, "groundtruth_positions_m": 3}
+    arrays = {name: np.full((3, width), 0.5) for name, width in names.items()}
+    arrays |= {name: np.arange(3) for name in ("t_ns", "imu_t_ns", "groundtruth_t_ns")}
+    assert open_recording(archive(**arrays)).check_reference() == []
+    (fault,) = open_recording(archive(**{**arrays, kind: arrays[kind].astype(complex)})).check_reference()
+    assert f"{kind} has complex128, which is no kind of real numbers" in fault
+
+
+def test_an_imu_in_half_precision_is_read(archive):
+    imu = {"imu_angular_velocity_rad_s": np.full((3, 3), 0.5), "imu_linear_acceleration_m_s2": np.full((3, 3), 9.75)}
+    halves = {name: values.astype(np.float16) for name, values in imu.items()}
+    recording = open_recording(archive(t_ns=np.arange(3), imu_t_ns=np.arange(3), **halves))
+    assert recording.check_reference() == []
+    np.testing.assert_array_equal(recording.imu.linear_acceleration_m_s2, imu["imu_linear_acceleration_m_s2"])

@@ -112,6 +112,6 @@ class Aedat3Recording(Recording):
         if not sum(map(len, parts)):
             return None
         samples = np.concatenate(parts)
-        return ImuSamples(
-            np.concatenate(times), np.deg2rad(samples["deg_s"].astype(float)), _G_M_S2 * samples["g"].astype(float)
-        )
+        with np.errstate(invalid="ignore"):  # numbers that are none are refused below
+            turns, accelerations = (samples[name].astype(np.float64) for name in ("deg_s", "g"))
+        return ImuSamples(np.concatenate(times), np.deg2rad(turns), _G_M_S2 * accelerations)

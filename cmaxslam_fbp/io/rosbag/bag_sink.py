@@ -19,7 +19,7 @@ from cmaxslam_fbp.io.writing import EventSource, WriteEvents
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 MESSAGE_NS = 10_000_000  # events of one message
-_END_OF_BAG_TIME_NS = 2**32 * NS_PER_S  # ROS 1 has 32 bits for the seconds, and no sign
+_END_OF_BAG_TIME_NS = 2**31 * NS_PER_S  # ROS 1 has 32 bits for the seconds, but rosbags takes them as signed
 
 EVENTS_TOPIC, CAMERA_INFO_TOPIC, IMU_TOPIC, POSES_TOPIC = (
     "/dvs/events",
@@ -60,7 +60,7 @@ class _Messages:
         end_ns = int(events.t_ns[-1])
         if int(events.t_ns[0]) < 0 or end_ns >= _END_OF_BAG_TIME_NS:
             raise OutputError(
-                f"a ROS 1 bag holds times from 0 to 2^32 s, not {format_seconds(int(events.t_ns[0]))} s; "
+                f"a ROS 1 bag holds times from 0 to 2^31 s, not {format_seconds(int(events.t_ns[0]))} s; "
                 "write an .npz, a .zip or a folder"
             )
         self.write_reference_until(end_ns)
