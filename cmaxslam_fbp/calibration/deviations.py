@@ -9,7 +9,11 @@ import numpy as np
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.calibration.lens_objective import LensObjective
 
-_STEP_PX = 0.4  # of the difference of gradients: by how much events move on the map, about; less shows single votes
+_STEPS_PX = (
+    0.5,
+    1.0,
+    1.5,
+)  # of differences of gradients: by how much events move on the map; one alone shows single votes
 _ITERATIONS = 25
 _CONVERGED = 0.02  # of the residual
 
@@ -18,15 +22,16 @@ def lens_covariance(objective: LensObjective) -> FloatArray:
     """Return the covariance (P, P) of the lens parameters, the motion free: the block of the inverse Hessian.
 
     Columns `H x = e_j` are solved by conjugate gradients, in whitened parameters, with products `H v` from
-    differences of the gradient at either side: `P` times some dozens of evaluations, however many control rotations
-    there are.
+    differences of the gradient at either side, the mean over some steps: `P` times some dozens of evaluations, however
+    many control rotations there are.
     """
     count, lenses = objective.parameter_count, objective.lens_count
     origin = np.zeros(count)
 
     def product(v: FloatArray) -> FloatArray:
-        step = objective.whitened_length(_STEP_PX) / max(float(np.linalg.norm(v)), 1e-300)
-        return (objective(origin + step * v)[1] - objective(origin - step * v)[1]) / (2 * step)
+        steps = [objective.whitened_length(step) / max(float(np.linalg.norm(v)), 1e-300) for step in _STEPS_PX]
+        slopes = [(objective(origin + h * v)[1] - objective(origin - h * v)[1]) / (2 * h) for h in steps]
+        return np.asarray(np.mean(slopes, axis=0))
 
     columns = np.stack([conjugate_gradients(product, np.eye(count)[count - lenses + j]) for j in range(lenses)], axis=1)
     block = columns[count - lenses :]

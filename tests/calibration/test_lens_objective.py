@@ -113,19 +113,19 @@ def test_a_lens_and_its_compensating_turns_keep_edges_together_over_short_times(
 
 
 @pytest.mark.parametrize("model", ["plumb_bob", "equidistant"])
-def test_the_gradient_is_that_of_the_value(turning, few, random, model):
+def test_the_gradient_is_that_of_the_value(turning, random, model):
     camera = turning.camera if model == "plumb_bob" else LENSES[1]
     parameters = LensParameters.of(camera, model)
     start = LensState(turning.spline, parameter_values(camera, parameters.names))
-    objective = LensObjective(few, parameters, start, 0.5, 2.0)
+    objective = LensObjective(turning.passages, parameters, start, 0.5, 2.0)
     theta = 0.5 * random.normal(size=objective.parameter_count)
     _, gradient = objective(theta)
     lenses = np.eye(objective.parameter_count)[-objective.lens_count :]
     turns = random.normal(size=objective.parameter_count)
     turns[-objective.lens_count :] = 0
     for direction in (turns, *lenses):
-        there, back = (objective(theta + sign * 0.1 * direction)[0] for sign in (1, -1))
-        assert (there - back) / 0.2 == pytest.approx(gradient @ direction, abs=0.01 * np.linalg.norm(gradient) / 3)
+        there, back = (objective(theta + sign * 0.3 * direction)[0] for sign in (1, -1))  # over less, votes are rough
+        assert (there - back) / 0.6 == pytest.approx(gradient @ direction, abs=0.01 * np.linalg.norm(gradient) / 3)
 
 
 def test_a_map_that_is_drawn_apart_scores_the_same(turning):

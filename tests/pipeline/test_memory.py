@@ -27,7 +27,7 @@ def test_a_minute_takes_hardly_more_memory_than_a_quarter_of_it():
         if step.recording_s > 15 * (len(held) + 1):
             held.append(tracemalloc.get_traced_memory()[0])
 
-    config = load_config([], ["frontend.interval_s=0.01"])
+    config = load_config([], ["frontend.interval_s=0.01", "events.time_lapse=1"])
     Slam(config).run(recording, duration_s=1.0)  # what is compiled and kept at the first call
     tracemalloc.start()
     try:
