@@ -163,7 +163,8 @@ class LapseControl:
 
     def run(self, chunks: Iterable[Events]) -> Iterator[Events]:
         """Yield the events with the stamps of the run; also those that came just before an error of the stream."""
-        held, edge_ns, failure = Events.empty(), 0, None
+        held: list[Events] = []
+        edge_ns, failure = 0, None
         stream = iter(chunks)
         while True:
             try:
@@ -173,35 +174,38 @@ class LapseControl:
             except Exception as error:
                 failure = error
                 break
-            if not len(chunk):
-                continue
-            if not edge_ns:
-                edge_ns = int(chunk.t_ns[0])
-            held = Events.concatenate([held, chunk]) if len(held) else chunk
-            while held.t_ns[-1] >= edge_ns + _SLICE_NS:
-                count = int(np.searchsorted(held.t_ns, edge_ns + _SLICE_NS))
+            while len(chunk):
+                edge_ns = edge_ns or int(chunk.t_ns[0])
+                count = int(np.searchsorted(chunk.t_ns, edge_ns + _SLICE_NS))
                 if count:
-                    yield self._slice(held[:count], edge_ns)
-                    held, edge_ns = held[count:], edge_ns + _SLICE_NS
-                else:
-                    empty = (int(held.t_ns[0]) - edge_ns) // _SLICE_NS
-                    if empty * _SLICE_NS >= _SILENCE_NS:
-                        self._now = 1.0
-                        self.lapse.add(edge_ns, self._now)
-                    edge_ns += empty * _SLICE_NS
-        if len(held):
-            yield self._slice(held, edge_ns)
+                    held.append(chunk[:count])
+                    chunk = chunk[count:]
+                if not len(chunk):
+                    break
+                if held:
+                    yield from self._slice(held, edge_ns)
+                    held, edge_ns = [], edge_ns + _SLICE_NS
+                    continue
+                empty = (int(chunk.t_ns[0]) - edge_ns) // _SLICE_NS
+                if empty * _SLICE_NS >= _SILENCE_NS:
+                    self._now = 1.0
+                    self.lapse.add(edge_ns, self._now)
+                edge_ns += empty * _SLICE_NS
+        yield from self._slice(held, edge_ns)
         if failure is not None:
             raise failure
 
-    def _slice(self, events: Events, start_ns: int) -> Events:
-        """Set the lapse of a slice, and return its events."""
+    def _slice(self, parts: list[Events], start_ns: int) -> Iterator[Events]:
+        """Set the lapse of a slice, and yield its events."""
+        if not parts:
+            return
         passed_s = _SLICE_NS / NS_PER_S / self._now
         least, most = self._now * 2 ** (-passed_s / _SLOWER_S), self._now * 2 ** (passed_s / _FASTER_S)
-        crowded = self._most_ev_s / (len(events) / _SLICE_NS * NS_PER_S)
+        crowded = self._most_ev_s / (sum(map(len, parts)) / _SLICE_NS * NS_PER_S)
         self._now = max(min(max(self._wanted, least), most, crowded), 1.0)
         self.lapse.add(start_ns, self._now)
-        return events if self.lapse.is_plain else replace(events, t_ns=self.lapse.of_last(events.t_ns))
+        for events in parts:
+            yield events if self.lapse.is_plain else replace(events, t_ns=self.lapse.of_last(events.t_ns))
 
     def see(self, estimate: VelocityEstimate) -> None:
         """Take in what the frontend has measured."""
