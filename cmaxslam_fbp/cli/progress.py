@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from cmaxslam_fbp.batch.batch import Batch
     from cmaxslam_fbp.events import Events
-    from cmaxslam_fbp.pipeline.slam import Step
+    from cmaxslam_fbp.pipeline.step import Step
     from cmaxslam_fbp.rows.running import OnRow
 
     OnEvents = Callable[[Events], None]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from cmaxslam_fbp.io import Recording
     from cmaxslam_fbp.pipeline import SlamResult
     from cmaxslam_fbp.pipeline.saving import RunSaver
-    from cmaxslam_fbp.pipeline.slam import OnStep, Step
+    from cmaxslam_fbp.pipeline.step import OnStep, Step
     from cmaxslam_fbp.pipeline.streaming import TrajectoryStream
     from cmaxslam_fbp.report.map_video import MapVideo
 

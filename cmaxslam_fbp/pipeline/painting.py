@@ -25,7 +25,7 @@ from cmaxslam_fbp.intensity.pixel_choice import PixelChoice
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.gaps import Stretch
 from cmaxslam_fbp.pipeline.result import SlamResult
-from cmaxslam_fbp.pipeline.slam import OnStep, Step
+from cmaxslam_fbp.pipeline.step import OnStep, Step
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 _STEP_NS = 100_000_000  # of the recording, after which it is told how far the painting is

@@ -15,7 +15,7 @@ from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.io.atomic_files import in_the_making
 from cmaxslam_fbp.pipeline.output import OUTPUTS, RUN, TABLES, Run, RunState, TextTable, write_outputs
 from cmaxslam_fbp.pipeline.result import SlamResult
-from cmaxslam_fbp.pipeline.slam import Step
+from cmaxslam_fbp.pipeline.step import Step
 
 _TABLES_EVERY_S = 4.0  # and the end of a window: within five seconds
 _MAP_EVERY_S = 30.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from cmaxslam_fbp.pipeline.result import SlamResult, sample_trajectory
-from cmaxslam_fbp.pipeline.slam import Step
+from cmaxslam_fbp.pipeline.step import Step
 from cmaxslam_fbp.trajectory import RotationTrajectory
 
 

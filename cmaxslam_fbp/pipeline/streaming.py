@@ -8,7 +8,7 @@ from cmaxslam_fbp.io.trajectory_files import trajectory_lines
 from cmaxslam_fbp.pipeline.output import TRAJECTORY_COLUMNS
 from cmaxslam_fbp.pipeline.result import SlamResult
 from cmaxslam_fbp.pipeline.settled_poses import SettledPoses
-from cmaxslam_fbp.pipeline.slam import Step
+from cmaxslam_fbp.pipeline.step import Step
 from cmaxslam_fbp.trajectory import RotationTrajectory
 
 
