@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.events.passages import edge_passages
 from cmaxslam_fbp.experiments.machine import describe_machine
 from cmaxslam_fbp.io import open_recording
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.report.plots import COLORS, as_png, new_figure, tidy
-
-_PASSAGE_NS = 50_000_000  # the default of `backend.passage_s`
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,10 @@ def passages_mev_s(path: Path) -> float:
     """Return how many million events one core turns into passages of edges in a second, all pixels looked at."""
     recording = open_recording(path)
     chunks, seconds = list(recording.chunks(0.5, 0.3)), []
+    longest_ns = round(BackendConfig().passage_s * NS_PER_S)
     for _ in range(4):  # the first compiles
         began = time.thread_time()
-        for _ in edge_passages(chunks, recording.sensor_size, _PASSAGE_NS):
+        for _ in edge_passages(chunks, recording.sensor_size, longest_ns):
             pass
         seconds.append(time.thread_time() - began)
     return sum(map(len, chunks)) / min(seconds) / 1e6

@@ -7,21 +7,27 @@ from cmaxslam_fbp.events.packets import Packet
 from cmaxslam_fbp.frontend.estimate import EstimateStatus
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.frontend.rotation_check import Drowned, RotationCheck, RotationResidual, _residual, _rotation_flow
-from cmaxslam_fbp.geometry.camera import davis240c
+from cmaxslam_fbp.geometry.camera import Camera, davis240c
 from cmaxslam_fbp.io import open_recording
+from cmaxslam_fbp.pipeline.trust import unexplained_motion
 from cmaxslam_fbp.simulation import SENSORS, PlanarSettings, PlanarSimulation, Simulation, SimulationSettings
 
 
-def shares(recording, camera, every=3):
-    """Parts of the motion that a rotation does not explain, of some packets."""
+def residuals(recording, camera, every=3):
+    """What a rotation leaves of the motion in some packets."""
     estimator, check = VelocityEstimator(camera), RotationCheck(camera)
     found = []
     for number, packet in enumerate(estimator.packets(recording.chunks())):
         estimate = estimator.estimate(packet)
         residual = check.look(packet, estimate) if number % every == 0 else None
         if isinstance(residual, RotationResidual):
-            found.append(np.sqrt(max(residual.unexplained / residual.motion, 0)))
+            found.append(residual)
     return found
+
+
+def shares(recording, camera, every=3):
+    """Parts of the motion that a rotation does not explain, of some packets."""
+    return [np.sqrt(max(one.unexplained / one.motion, 0)) for one in residuals(recording, camera, every)]
 
 
 @pytest.mark.parametrize(("scene", "speed"), [("shapes", 300.0), ("poster", 100.0)])
@@ -46,6 +52,14 @@ def test_real_rotations_are_told_from_real_translations(real_data, scene):
     turning, moving = (np.median(shares(one, one.require_camera(), every=1)) for one in slices)
     assert turning < 0.03
     assert moving > 0.08
+
+
+def test_a_real_roll_over_spokes_is_a_rotation(real_data):
+    """Straight edges do not tell the flow along them."""
+    camera = Camera(240, 180, 243.0, 243.0, 119.5, 89.5)
+    found = residuals(open_recording(real_data / "real" / "IMU_rotDisk.aedat"), camera)
+    assert len(found) > 80
+    assert unexplained_motion(found) < 0.03
 
 
 def test_the_flow_of_a_rotation_is_the_derivative_of_its_image():
