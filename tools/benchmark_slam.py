@@ -19,7 +19,7 @@ from cmaxslam_fbp.io import open_recording
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
 from cmaxslam_fbp.io.writing import write_recording
 from cmaxslam_fbp.pipeline import Slam
-from cmaxslam_fbp.pipeline.output import peak_memory_mb
+from cmaxslam_fbp.pipeline.memory import peak_memory_mb
 from cmaxslam_fbp.pipeline.warm_up import warm_up
 from cmaxslam_fbp.simulation import Simulation, SimulationSettings
 

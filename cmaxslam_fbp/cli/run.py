@@ -293,7 +293,7 @@ def _print(result: SlamResult, folder: Path, *, to_stderr: bool) -> None:
     from rich.table import Table
 
     from cmaxslam_fbp.evaluation import evaluation_table
-    from cmaxslam_fbp.pipeline.output import peak_memory_mb
+    from cmaxslam_fbp.pipeline.memory import peak_memory_mb
 
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold")

@@ -12,6 +12,7 @@ from cmaxslam_fbp.events.events import Events
 from cmaxslam_fbp.events.sensor import SensorSize
 
 _BLOCK_NS = 100_000_000  # the pixels are judged after each such time, of whose events they are then dropped
+_MOST_HELD = 3_000_000  # events of a block: after so many they are judged earlier, for the memory
 _MEMORY = 32  # blocks after which a count has faded to a third
 # No edge makes a pixel fire so often without its neighbours, in a block and in the memory: as it passes, a pixel fires
 # once per threshold.
@@ -34,10 +35,11 @@ class HotPixelFilter:
     """Drops the events of pixels that fire far more often than all those around them.
 
     Counts of two kinds are kept of each pixel: of the last 0.1 s, and of the last 3 s or so. After each 0.1 s of the
-    stream, pixels are hot that belong to an island: at most four pixels, each with more than `factor` times as many
-    events as any pixel beside them. An edge that lingers excites more pixels than that, a defect does not; neither
-    does a lamp that flickers. A pixel stays hot until it stands out by less than half the factor. The judgement holds
-    for the events of the same 0.1 s already, and does not depend on how the stream is cut.
+    stream (sooner where its events are very many), pixels are hot that belong to an island: at most four pixels, each
+    with more than `factor` times as many events as any pixel beside them. An edge that lingers excites more pixels
+    than that, a defect does not; neither does a lamp that flickers. A pixel stays hot until it stands out by less
+    than half the factor. The judgement holds for the events of the same 0.1 s already, and does not depend on how the
+    stream is cut.
 
     Parameters
     ----------
@@ -56,6 +58,7 @@ class HotPixelFilter:
     def run(self, chunks: Iterable[Events]) -> Iterator[Events]:
         """Yield the events of a stream that are not of hot pixels; all that came before an error come before it."""
         held: deque[Events] = deque()
+        room = _MOST_HELD
         end_ns: int | None = None
         error: Exception | None = None
         try:
@@ -64,14 +67,14 @@ class HotPixelFilter:
                 while len(events):
                     if end_ns is None:
                         end_ns = int(events.t_ns[0]) + _BLOCK_NS
-                    count = int(np.searchsorted(events.t_ns, end_ns))
+                    count = min(int(np.searchsorted(events.t_ns, end_ns)), room)
                     if count:
                         held.append(events[:count])
-                        events = events[count:]
+                        events, room = events[count:], room - count
                     if len(events):
-                        blocks = (int(events.t_ns[0]) - end_ns) // _BLOCK_NS + 1
+                        blocks = (int(events.t_ns[0]) - end_ns) // _BLOCK_NS + 1  # none, where the room was too small
                         yield from self._judged(held, blocks)
-                        end_ns += blocks * _BLOCK_NS
+                        end_ns, room = end_ns + blocks * _BLOCK_NS, _MOST_HELD
         except Exception as raised:
             error = raised
         yield from self._judged(held, 1)

@@ -17,7 +17,7 @@ MAX_JUMP_BACK_NS = NS_PER_S  # a stamp further back than this behind the newest 
 _LONE_GAP_NS = 10 * NS_PER_S  # a first stamp that all others follow by more than this is that of an unset clock
 _MOST_EVENTS_ALONE = 1000
 _MOST_EVENTS_HELD = 50_000_000  # no sensor gives more in a second; they would fill the memory
-_MANY_EVENTS, _LEAST_BACK_NS = 1_500_000, 50_000_000  # of more events within a second a twentieth is waited for
+_MANY_EVENTS, _LEAST_BACK_NS = 1_500_000, 20_000_000  # of more events within a second a fiftieth is waited for
 
 
 @dataclass

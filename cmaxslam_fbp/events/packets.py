@@ -86,7 +86,7 @@ def packets_at_rate(
         longest_ns = max_duration_ns() if callable(max_duration_ns) else max_duration_ns
         end = first + count
         if longest_ns is not None:  # no more is read than is needed
-            after = buffer.index_at(t_ns + longest_ns // 2)
+            after = buffer.index_at(t_ns + longest_ns // 2, end)
             if after is not None:
                 end = min(end, max(after, max(middle - min_count // 2, 0) + min_count))
         if not buffer.reach(end):
@@ -144,9 +144,14 @@ class _Buffer:
         """Return the events of a range that has been read."""
         return self._events[first - self._first : last - self._first]
 
-    def index_at(self, t_ns: int) -> int | None:
-        """Return the number of the first event at or after a time, or None where the stream ends before it."""
+    def index_at(self, t_ns: int, enough: int | None = None) -> int | None:
+        """Return the number of the first event at or after a time, or None where the stream ends before it.
+
+        Where that is `enough` or more, the number may be smaller, but not below `enough`: no more is read for it.
+        """
         while not len(self._events) or self._events.t_ns[-1] < t_ns:
+            if enough is not None and self.end >= enough:
+                return self.end
             if not self._read():
                 return None
         return self._first + int(np.searchsorted(self._events.t_ns, t_ns, side="left"))

@@ -14,7 +14,7 @@ from cmaxslam_fbp.geometry.lenses import LENSES
 
 MAX_OFF_AXIS_DEG = 80.0  # beyond it nothing is seen: points of the plane `z = 1` run away
 _ROUND_TRIP_PX = 1e-3
-_BLOCK = 1 << 15  # pixels whose lens is inverted at a time: it takes dozens of arrays
+_BLOCK = 1 << 14  # pixels whose lens is inverted at a time: it takes dozens of arrays, which the cache should hold
 # The part of a sensor on which a lens must see: the wide ones may leave its corners, or all around a circle, dark.
 _LEAST_SEEN, _LEAST_SEEN_WIDE = 0.9, 0.25
 
@@ -94,7 +94,7 @@ class Camera:
         seen[is_seen] = rays[is_seen, :2] / rays[is_seen, 2:]
         if is_seen.any():
             returned = self.project(np.column_stack([seen[is_seen], np.ones(int(is_seen.sum()))]))
-            wrong = ~(np.linalg.norm(returned - places[is_seen], axis=1) < _ROUND_TRIP_PX)
+            wrong = ~(np.hypot(*(returned - places[is_seen]).T) < _ROUND_TRIP_PX)
             seen[np.flatnonzero(is_seen)[wrong]] = np.nan
         return seen
 

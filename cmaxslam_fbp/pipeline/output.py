@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import resource
-import sys
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -27,6 +25,7 @@ from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.io.atomic_files import Contents, write_file
 from cmaxslam_fbp.io.opencv_calibration import format_opencv_yaml
 from cmaxslam_fbp.io.trajectory_files import format_seconds, trajectory_lines
+from cmaxslam_fbp.pipeline.memory import peak_memory_mb
 from cmaxslam_fbp.pipeline.result import SlamResult
 from cmaxslam_fbp.pipeline.velocities import MEASURED, STATUSES
 from cmaxslam_fbp.report.brightness_picture import draw_brightness
@@ -244,20 +243,6 @@ def _run_figures(run: Run) -> str | None:
             "warnings": result.warnings,
         }
     )
-
-
-def peak_memory_mb() -> float:
-    """Return the largest memory that this process has had.
-
-    Linux tells it of the program itself; what `getrusage` tells includes the process that started it.
-    """
-    status = Path("/proc/self/status")
-    if status.exists():
-        for line in status.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1 << 20) if sys.platform == "darwin" else peak / 1024
 
 
 def _velocities(result: SlamResult, since_ns: int | None) -> tuple[list[int], list[str]]:

@@ -24,6 +24,7 @@ from cmaxslam_fbp.intensity.gradient_equations import GradientEquations
 from cmaxslam_fbp.intensity.pixel_choice import PixelChoice
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.gaps import Stretch
+from cmaxslam_fbp.pipeline.memory import give_back_memory
 from cmaxslam_fbp.pipeline.result import SlamResult
 from cmaxslam_fbp.pipeline.step import OnStep, Step
 from cmaxslam_fbp.trajectory.spline import RotationSpline
@@ -135,6 +136,7 @@ def paint(result: SlamResult, camera: Camera, config: Config, *, on_step: OnStep
     tenth of a second of the recording.
     """
     began = time.perf_counter()
+    give_back_memory()
     try:
         painting = Painting(result, camera, config)
         due_ns = result.start_ns + _STEP_NS

@@ -164,7 +164,7 @@ class LapseControl:
     def run(self, chunks: Iterable[Events]) -> Iterator[Events]:
         """Yield the events with the stamps of the run; also those that came just before an error of the stream."""
         held: list[Events] = []
-        edge_ns, failure = 0, None
+        edge_ns, is_set, failure = 0, False, None
         stream = iter(chunks)
         while True:
             try:
@@ -180,30 +180,42 @@ class LapseControl:
                 if count:
                     held.append(chunk[:count])
                     chunk = chunk[count:]
-                if not len(chunk):
+                is_whole = len(chunk) > 0
+                if held and not is_set and (is_whole or self._crowd(held) >= 1):
+                    self._set_lapse(held, edge_ns)
+                    is_set = True
+                if is_set:
+                    yield from self._stamped(held)
+                    held = []
+                if not is_whole:
                     break
-                if held:
-                    yield from self._slice(held, edge_ns)
-                    held, edge_ns = [], edge_ns + _SLICE_NS
+                if is_set:
+                    is_set, edge_ns = False, edge_ns + _SLICE_NS
                     continue
                 empty = (int(chunk.t_ns[0]) - edge_ns) // _SLICE_NS
                 if empty * _SLICE_NS >= _SILENCE_NS:
                     self._now = 1.0
                     self.lapse.add(edge_ns, self._now)
                 edge_ns += empty * _SLICE_NS
-        yield from self._slice(held, edge_ns)
+        if held:
+            self._set_lapse(held, edge_ns)
+        yield from self._stamped(held)
         if failure is not None:
             raise failure
 
-    def _slice(self, parts: list[Events], start_ns: int) -> Iterator[Events]:
-        """Set the lapse of a slice, and yield its events."""
-        if not parts:
-            return
+    def _set_lapse(self, parts: list[Events], start_ns: int) -> None:
+        """Set the lapse of a slice by its events."""
         passed_s = _SLICE_NS / NS_PER_S / self._now
         least, most = self._now * 2 ** (-passed_s / _SLOWER_S), self._now * 2 ** (passed_s / _FASTER_S)
-        crowded = self._most_ev_s / (sum(map(len, parts)) / _SLICE_NS * NS_PER_S)
-        self._now = max(min(max(self._wanted, least), most, crowded), 1.0)
+        self._now = max(min(max(self._wanted, least), most, 1 / self._crowd(parts)), 1.0)
         self.lapse.add(start_ns, self._now)
+
+    def _crowd(self, parts: list[Events]) -> float:
+        """Return how many times the events of a slice are as many as it may have: above one, time does not lapse."""
+        return sum(map(len, parts)) / _SLICE_NS * NS_PER_S / self._most_ev_s
+
+    def _stamped(self, parts: list[Events]) -> Iterator[Events]:
+        """Yield the events of the slice whose lapse was set."""
         for events in parts:
             yield events if self.lapse.is_plain else replace(events, t_ns=self.lapse.of_last(events.t_ns))
 

@@ -26,7 +26,7 @@ def test_reading_a_bag_of_585_mb_takes_less_than_500_mb_of_memory(tmp_path):
     program = textwrap.dedent(
         f"""
         from cmaxslam_fbp.io import open_recording
-        from cmaxslam_fbp.pipeline.output import peak_memory_mb
+        from cmaxslam_fbp.pipeline.memory import peak_memory_mb
         recording = open_recording({str(tmp_path / "long.bag")!r})
         count = sum(len(events) for events in recording.chunks())
         print(count, round(peak_memory_mb()))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from bz2 import BZ2Decompressor
 from collections.abc import Iterator
+from io import BytesIO
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -48,7 +49,7 @@ class Ros1Bag:
         self._file = file
         if (magic := file.read(len(_MAGIC))) != _MAGIC:
             raise ValueError(f"it starts with {magic!r}; only version 2.0 of ROS 1 bags is known")
-        header = self._header(_BAG)
+        header = _header(self._file, _BAG)
         if header.get(b"encryptor"):
             raise ValueError("it is encrypted")
         if not (end := _number(header, b"index_pos")):
@@ -71,12 +72,13 @@ class Ros1Bag:
         wanted = {connection.id for connection in connections}
         places = self._places(wanted)
         order = np.lexsort((places["offset"], places["chunk"], places["t_ns"]))
-        read, data = -1, b""
+        read, records, start = -1, self._file, 0
         for first in range(0, len(order), _PLACES_AT_A_TIME):
             for t_ns, chunk, offset in places[order[first : first + _PLACES_AT_A_TIME]].tolist():
                 if chunk != read:
-                    read, data = chunk, self._chunk(chunk)
-                yield t_ns, _message(data, offset, wanted)
+                    read, (records, start) = chunk, self._records(chunk)
+                records.seek(start + offset)
+                yield t_ns, _message(records, wanted)
 
     def _places(self, wanted: set[int]) -> npt.NDArray[Any]:
         """Return where the messages of some connections lie."""
@@ -85,10 +87,10 @@ class Ros1Bag:
             if wanted.isdisjoint(counts):
                 continue
             self._file.seek(chunk)
-            self._header(_CHUNK)
-            self._file.seek(self._length(), 1)
+            _header(self._file, _CHUNK)
+            self._file.seek(_length(self._file), 1)
             for _ in counts:
-                number, indexed = _number(self._header(_INDEX), b"conn"), self._data()
+                number, indexed = _number(_header(self._file, _INDEX), b"conn"), _data(self._file)
                 if number in wanted:
                     rows = np.frombuffer(indexed, _INDEXED)
                     places = np.empty(len(rows), _PLACE)
@@ -97,23 +99,24 @@ class Ros1Bag:
                     found.append(places)
         return np.concatenate(found)
 
-    def _chunk(self, place: int) -> bytes:
-        """Return the records of a chunk, unpacked."""
+    def _records(self, place: int) -> tuple[IO[bytes], int]:
+        """Return the file that has the records of a chunk, and where they begin in it: this one, or one in memory."""
         self._file.seek(place)
-        compression, data = self._header(_CHUNK).get(b"compression", b""), self._data()
+        compression, size = _header(self._file, _CHUNK).get(b"compression", b""), _length(self._file)
         if compression == b"none":
-            return data
+            return self._file, self._file.tell()
+        data = _take(self._file, size)
         if compression == b"bz2":
-            return unpack(BZ2Decompressor(), data)
+            return BytesIO(unpack(BZ2Decompressor(), data)), 0
         if compression == b"lz4":
             from lz4.frame import LZ4FrameDecompressor  # type: ignore[import-untyped]
 
-            return unpack(LZ4FrameDecompressor(), data)
+            return BytesIO(unpack(LZ4FrameDecompressor(), data)), 0
         raise ValueError(f"a chunk of it is compressed by {compression!r}, which is not known")
 
     def _connection(self) -> tuple[int, str, str]:
         """Return number, topic and type of the connection that comes next."""
-        header, more = self._header(_CONNECTION), _fields(self._data())
+        header, more = _header(self._file, _CONNECTION), _fields(_data(self._file))
         if not {b"topic", b"type"} <= header.keys() | more.keys():
             raise ValueError("a connection of it has no topic or type")
         topic, kind = header[b"topic"].decode(), more[b"type"].decode()
@@ -123,36 +126,39 @@ class Ros1Bag:
 
     def _chunk_info(self) -> tuple[int, dict[int, int]]:
         """Return where the next chunk that is told of lies, and how many messages it has of which connection."""
-        place, data = _number(self._header(_CHUNK_INFO), b"chunk_pos"), self._data()
+        place, data = _number(_header(self._file, _CHUNK_INFO), b"chunk_pos"), _data(self._file)
         return place, dict(struct.iter_unpack("<II", data))
 
-    def _header(self, kind: int) -> Fields:
-        """Return the header of the record that comes next, which must be of a kind."""
-        return _of_kind(_fields(self._take(self._length())), kind)
 
-    def _data(self) -> bytes:
-        return self._take(self._length())
-
-    def _length(self) -> int:
-        return int.from_bytes(self._take(4), "little")
-
-    def _take(self, size: int) -> bytes:
-        data = self._file.read(size)
-        if len(data) != size:
-            raise ValueError("it ends within a record")
-        return data
-
-
-def _message(chunk: bytes, offset: int, wanted: set[int]) -> bytes:
-    """Return the bytes of the message at a place of a chunk."""
+def _message(records: IO[bytes], wanted: set[int]) -> bytes:
+    """Return the bytes of the message that comes next."""
     while True:
-        header, place = _part(chunk, offset)
-        fields = _fields(header)
-        data, offset = _part(chunk, place)
-        if fields.get(b"op") != bytes([_CONNECTION]):  # some stand before their first message
+        fields, size = _fields(_data(records)), _length(records)
+        if fields.get(b"op") != bytes([_CONNECTION]):
             break
+        records.seek(size, 1)  # some stand before their first message
     if _number(_of_kind(fields, _MESSAGE), b"conn") not in wanted:
         raise ValueError("its index names a message of another topic")
+    return _take(records, size)
+
+
+def _header(records: IO[bytes], kind: int) -> Fields:
+    """Return the header of the record that comes next, which must be of a kind."""
+    return _of_kind(_fields(_data(records)), kind)
+
+
+def _data(records: IO[bytes]) -> bytes:
+    return _take(records, _length(records))
+
+
+def _length(records: IO[bytes]) -> int:
+    return int.from_bytes(_take(records, 4), "little")
+
+
+def _take(records: IO[bytes], size: int) -> bytes:
+    data = records.read(size)
+    if len(data) != size:
+        raise ValueError("it ends within a record")
     return data
 
 
@@ -161,7 +167,7 @@ def _part(data: bytes, place: int) -> tuple[bytes, int]:
     (size,) = struct.unpack_from("<I", data, place)
     end = place + 4 + size
     if end > len(data):
-        raise ValueError("a chunk of it ends within a record")
+        raise ValueError("a header of it ends within a field")
     return data[place + 4 : end], end
 
 
