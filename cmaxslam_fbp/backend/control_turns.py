@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray, IntArray
@@ -51,15 +53,15 @@ class ControlTurns:
         ----------
         delta : (3 M,)
         spline : the trajectory of `delta`
-        t_ns : (T,) times
+        t_ns : (T,) times in order
         by_time : (T, 3) gradients `g_n` for the turns `exp(phi_n) R(t_n)`
         """
         first, jacobians = spline.jacobians_at(t_ns)
         by_control = np.zeros((len(spline), 3))
-        for j in range(jacobians.shape[1]):
-            np.add.at(by_control, first + j, np.einsum("tji,tj->ti", jacobians[:, j], by_time))
+        for k, part in _sums_per_interval(first, (by_time[:, None, None] @ jacobians)[:, :, 0]):
+            by_control[k : k + len(part)] += part
         turns = so3.left_jacobian(delta.reshape(-1, 3))
-        by_delta = np.einsum("kji,kj->ki", turns, by_control[self._free])
+        by_delta = by_control[self._free, None] @ turns
         return np.asarray(by_delta.reshape(-1) - self._prior @ delta, np.float64)
 
     def hessian(
@@ -68,13 +70,18 @@ class ControlTurns:
         """Return `sum_n J_j(t_n)^T C_n J_k(t_n)` (3 M, 3 M) for curvatures `C_n` (T, 3, 3), less the cost's or not."""
         first, jacobians = spline.jacobians_at(t_ns)
         blocks = np.zeros((len(spline), len(spline), 3, 3))
-        for j in range(jacobians.shape[1]):
-            for k in range(jacobians.shape[1]):
-                part = np.einsum("tji,tjk,tkl->til", jacobians[:, j], by_time, jacobians[:, k])
-                np.add.at(blocks, (first + j, first + k), part)
+        curved = jacobians.transpose(0, 1, 3, 2)[:, :, None] @ (by_time[:, None] @ jacobians)[:, None]
+        for k, part in _sums_per_interval(first, curved):
+            blocks[k : k + len(part), k : k + len(part)] += part
         free = blocks[self._free, self._free]
         whole = free.transpose(0, 2, 1, 3).reshape(self._prior.shape)
         return np.asarray(whole - self._prior if with_cost else whole, np.float64)
+
+
+def _sums_per_interval(first: IntArray, values: FloatArray) -> Iterator[tuple[int, FloatArray]]:
+    """Yield the first control rotation of each interval of the spline that has times, and the sum of their values."""
+    starts = np.flatnonzero(np.diff(first, prepend=-1))
+    yield from zip(first[starts].tolist(), np.add.reduceat(values, starts), strict=True)
 
 
 def _chain(count: int, is_fixed_before: bool, is_fixed_after: bool) -> FloatArray:

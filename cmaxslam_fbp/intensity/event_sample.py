@@ -8,7 +8,6 @@ import numpy as np
 
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.sensor import SensorSize
-from cmaxslam_fbp.intensity.gradient_kernels import keep_chosen
 from cmaxslam_fbp.intensity.pixel_choice import PixelChoice
 
 _FEWER = 0.7  # of the pixels stay, where their events are too many
@@ -50,14 +49,16 @@ class EventSample:
             yield self._kept[start : min(start + _CHUNK, self._count)]
 
     def _add(self, events: Events) -> None:
-        chosen, kept = self._choose(events), self._kept
+        if self._count + len(events) <= self._most:  # all would have room: they are written where they stay
+            self._count += self._choose.write(events, self._kept[self._count :])
+            return
+        chosen = self._choose(events)
         while self._count + len(chosen) > self._most:
             self._share *= _FEWER
             self._choose = PixelChoice(self._all, self._share)
-            columns = [column[: self._count] for column in (kept.t_ns, kept.x, kept.y, kept.p)]
-            self._count = keep_chosen(*columns, self._choose.chosen.view(np.uint8), *columns)
+            self._count = self._choose.write(self._kept[: self._count], self._kept)
             chosen = self._choose(chosen)
-        place = slice(self._count, self._count + len(chosen))
+        kept, place = self._kept, slice(self._count, self._count + len(chosen))
         for column, more in ((kept.t_ns, chosen.t_ns), (kept.x, chosen.x), (kept.y, chosen.y), (kept.p, chosen.p)):
             column[place] = more
         self._count = place.stop

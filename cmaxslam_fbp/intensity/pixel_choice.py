@@ -34,6 +34,10 @@ class PixelChoice:
             return events
         t_ns, x, y, p = (np.empty_like(column) for column in (events.t_ns, events.x, events.y, events.p))
         kept = Events(t_ns, x, y, p)  # type: ignore[arg-type]
+        return kept[: self.write(events, kept)]
+
+    def write(self, events: Events, kept: Events) -> int:
+        """Write the events of the chosen pixels to others, of which there are as many; return their number."""
         chosen = self.chosen.view(np.uint8)
-        count = keep_chosen(events.t_ns, events.x, events.y, events.p, chosen, kept.t_ns, kept.x, kept.y, kept.p)
-        return kept[:count]
+        columns = (kept.t_ns, kept.x, kept.y, kept.p)
+        return int(keep_chosen(events.t_ns, events.x, events.y, events.p, chosen, *columns))

@@ -162,21 +162,15 @@ def _take(records: IO[bytes], size: int) -> bytes:
     return data
 
 
-def _part(data: bytes, place: int) -> tuple[bytes, int]:
-    """Return the bytes that follow their length at a place, and the place behind them."""
-    (size,) = struct.unpack_from("<I", data, place)
-    end = place + 4 + size
-    if end > len(data):
-        raise ValueError("a header of it ends within a field")
-    return data[place + 4 : end], end
-
-
 def _fields(header: bytes) -> Fields:
     """Return the values of a header by their names."""
-    found, place = {}, 0
-    while place < len(header):
-        field, place = _part(header, place)
-        name, _, value = field.partition(b"=")
+    found, place, end = {}, 0, len(header)
+    while place < end:
+        start = place + 4
+        place = start + int.from_bytes(header[place:start], "little")
+        if place > end:
+            raise ValueError("a header of it ends within a field")
+        name, _, value = header[start:place].partition(b"=")
         found[name] = value
     return found
 
