@@ -88,7 +88,7 @@ class Slam:
         interrupted = False
         try:
             run.first_pass()
-            moves, model = run.has_parallax(), self.config.backend.translation
+            moves, model = run.translation.decide(), self.config.backend.translation
             if moves and model != "none":
                 if refine or (model == "auto" and recording.live is None):
                     run.refine_hand_held()
@@ -100,5 +100,5 @@ class Slam:
             if not run.has_result:
                 raise
             interrupted = True
-            run.keep_translation()
+            run.translation.keep()
         return run.evaluated(replace(run.result(), interrupted=interrupted))

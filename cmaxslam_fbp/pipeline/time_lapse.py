@@ -181,7 +181,7 @@ class LapseControl:
                     held.append(chunk[:count])
                     chunk = chunk[count:]
                 is_whole = len(chunk) > 0
-                if held and not is_set and (is_whole or self._crowd(held) >= 1):
+                if held and not is_set and (is_whole or self._largest_lapse(held) <= 1):
                     self._set_lapse(held, edge_ns)
                     is_set = True
                 if is_set:
@@ -207,12 +207,12 @@ class LapseControl:
         """Set the lapse of a slice by its events."""
         passed_s = _SLICE_NS / NS_PER_S / self._now
         least, most = self._now * 2 ** (-passed_s / _SLOWER_S), self._now * 2 ** (passed_s / _FASTER_S)
-        self._now = max(min(max(self._wanted, least), most, 1 / self._crowd(parts)), 1.0)
+        self._now = max(min(max(self._wanted, least), most, self._largest_lapse(parts)), 1.0)
         self.lapse.add(start_ns, self._now)
 
-    def _crowd(self, parts: list[Events]) -> float:
-        """Return how many times the events of a slice are as many as it may have: above one, time does not lapse."""
-        return sum(map(len, parts)) / _SLICE_NS * NS_PER_S / self._most_ev_s
+    def _largest_lapse(self, parts: list[Events]) -> float:
+        """Return the lapse at which the events of a slice are as many as they may be: below one, none is possible."""
+        return self._most_ev_s / (sum(map(len, parts)) / _SLICE_NS * NS_PER_S)
 
     def _stamped(self, parts: list[Events]) -> Iterator[Events]:
         """Yield the events of the slice whose lapse was set."""
