@@ -204,15 +204,15 @@ def test_every_operation_can_be_compiled(case):
 @pytest.mark.filterwarnings("ignore")  # the compiler's own
 @pytest.mark.parametrize("order", [(0, 0), (1, 0)])
 def test_nodes_of_a_graph_keep_what_the_compiler_expects_and_differentiate_twice(order, cloud):
-    from cmaxslam_fbp.fbp import torch_backend
+    from cmaxslam_fbp.fbp import torch_operations
 
     ours, arrays = Binning((11, 14), backend="torch"), cloud((11, 14), count=20)
     x = torch.from_numpy(arrays.points).requires_grad_()
     values, frame = torch.from_numpy(arrays.weights)[:, None].requires_grad_(), torch.from_numpy(arrays.frame_bar)
     backend = ours._backend
     for node, function, other in (
-        (torch_backend.scatter_node, torch_backend.Scatter, values),
-        (torch_backend.gather_node, torch_backend.Gather, frame.requires_grad_()),
+        (torch_operations.scatter_node, torch_operations.Scatter, values),
+        (torch_operations.gather_node, torch_operations.Gather, frame.requires_grad_()),
     ):
         torch.library.opcheck(node, (x, other, None, backend._name, list(order), False))
         as_node = node(x, other, None, backend._name, list(order), False)
