@@ -49,7 +49,7 @@ def cases(seed: int, quick: bool, long: bool) -> list[ScalingCase]:
         ScalingCase("rate [Mev/s]", speed, *simulated("poster", "davis240c", length_s, speed, seed))
         for speed in ((350,) if quick else (20, 60, 180, 350, 900))
     ]
-    large = [("genx320", 5.0, 350), ("dvxplorer", 4.0, 300), ("evk4", 2.0, 120)]
+    large = [("genx320", 5.0, 350), ("dvxplorer", 4.0, 300), ("evk4", 2.0, 120), ("evk4", 1.5, 240)]
     for camera, duration_s, speed in [] if quick else large:
         found.append(ScalingCase("rate [Mev/s]", speed, *simulated("poster", camera, duration_s, speed, seed)))
         found.append(ScalingCase("shapes, by sensor", 0, *simulated("shapes", camera, duration_s, speed, seed)))

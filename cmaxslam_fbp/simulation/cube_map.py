@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
-from cmaxslam_fbp.simulation.scene_map import NO_EXTENTS, log_levels, quantise_levels
+from cmaxslam_fbp.simulation.scene_map import SceneMap, log_levels, quantise_levels
 
 # Rows: right, down and forward of each face, in world axes. The order is that of `cube_face`.
 FACES: FloatArray = np.array(
@@ -37,21 +37,8 @@ _WORTH_IT = 0.1  # part of all texels below which looking them up costs more tha
 
 
 @dataclass(frozen=True, eq=False)
-class CubeMap:
+class CubeMap(SceneMap):
     """Log intensity `texels` (6, size, size); a face's coordinate is `focal (x, y) / z + (size - 1) / 2`."""
-
-    texels: SingleArray
-    focal: float
-
-    @property
-    def size(self) -> int:
-        """Texels per side."""
-        return int(self.texels.shape[1])
-
-    @property
-    def extents(self) -> SingleArray:
-        """None: the direction chooses the face."""
-        return NO_EXTENTS
 
     def face_matrices(
         self, rotations: FloatArray, positions: FloatArray | None = None

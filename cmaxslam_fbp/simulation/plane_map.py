@@ -7,33 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
-from cmaxslam_fbp.simulation.scene_map import NO_EXTENTS, log_levels, quantise_levels
+from cmaxslam_fbp.simulation.scene_map import SceneMap, log_levels, quantise_levels
 
 # Takes every bearing to the direction z, which is that of the first face: a plane has no other.
 _AHEAD = np.array([0, 0, 0, 0, 0, 0, 0, 0, 1], np.float32)
 
 
 @dataclass(frozen=True, eq=False)
-class PlaneMap:
+class PlaneMap(SceneMap):
     """Log intensity `texels` (1, size, size) on the plane `z = depth_m` of the world.
 
     The point (X, Y, depth_m) is the texel at `focal (X, Y) / depth_m + (size - 1) / 2`: seen from the origin this is
     one face of a cube map.
     """
 
-    texels: SingleArray
-    focal: float
     depth_m: float
-
-    @property
-    def size(self) -> int:
-        """Texels per side."""
-        return int(self.texels.shape[1])
-
-    @property
-    def extents(self) -> SingleArray:
-        """None: the direction chooses the face."""
-        return NO_EXTENTS
 
     def face_matrices(
         self, rotations: FloatArray, positions: FloatArray | None = None

@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.simulation.cube_map import FACES, blur_panorama, pad_panorama
-from cmaxslam_fbp.simulation.scene_map import log_levels, quantise_levels
+from cmaxslam_fbp.simulation.scene_map import SceneMap, log_levels, quantise_levels
 
 # Walls in units of the distance of the front wall: right and left, below and above, behind.
 SHAPES = {"box": (1.5, 1.25, 2.0), "wall": (4.0, 4.0, 4.0), "clutter": (1.5, 1.25, 2.0)}
@@ -82,23 +82,11 @@ def _boards(distance_m: float, rng: np.random.Generator) -> list[Rectangle]:
 
 
 @dataclass(frozen=True, eq=False)
-class RoomMap:
+class RoomMap(SceneMap):
     """Log intensity `texels` (F, size, size) on rectangles, `scales` (F,) texels per metre; see `SceneMap`."""
 
     rectangles: list[Rectangle]
-    texels: SingleArray
     scales: FloatArray
-    extents: SingleArray
-
-    @property
-    def focal(self) -> float:
-        """One: the matrices give texels."""
-        return 1.0
-
-    @property
-    def size(self) -> int:
-        """Texels per side."""
-        return int(self.texels.shape[1])
 
     def face_matrices(
         self, rotations: FloatArray, positions: FloatArray | None = None
@@ -175,4 +163,4 @@ def make_room_map(rectangles: list[Rectangle], panorama: SingleArray, focal: flo
             extents[f] += np.array([-0.01, 0.01, -0.01, 0.01, 0])
             extents[f, 4] = 0
     quantise_levels(texels)
-    return RoomMap(rectangles, texels, scales, extents)
+    return RoomMap(texels, 1.0, rectangles, scales, extents=extents)  # the matrices give texels

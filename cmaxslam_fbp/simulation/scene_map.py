@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,32 +19,32 @@ _QUANTUM = np.float32(2.0**-12)
 NO_EXTENTS: SingleArray = np.empty((0, 5), np.float32)
 
 
-class SceneMap(Protocol):
+@dataclass(frozen=True, eq=False)
+class SceneMap(ABC):
     """Log intensity on one or more faces, seen through a matrix per face and rendering.
 
     The matrix takes a bearing to `(x, y, z)`, which meets the face's texels at `focal (x, y) / z + (size - 1) / 2`.
+
+    Attributes
+    ----------
+    texels : (faces, size, size) float32
+        Log intensity.
+    focal : float
+        Texels per unit of tangent.
+    extents : (faces, 5) float32
+        Of rectangles in a room, see `sample_room`; none (0, 5) where the direction chooses the face.
     """
 
-    @property
-    def texels(self) -> SingleArray:
-        """Log intensity (faces, size, size)."""
-        ...
-
-    @property
-    def focal(self) -> float:
-        """Texels per unit of tangent."""
-        ...
+    texels: SingleArray
+    focal: float
+    extents: SingleArray = field(default_factory=lambda: NO_EXTENTS, kw_only=True)
 
     @property
     def size(self) -> int:
         """Texels per side."""
-        ...
+        return int(self.texels.shape[1])
 
-    @property
-    def extents(self) -> SingleArray:
-        """Of rectangles in a room (faces, 5), see `sample_room`; none (0, 5) where the faces are those of a cube."""
-        ...
-
+    @abstractmethod
     def face_matrices(
         self, rotations: FloatArray, positions: FloatArray | None = None
     ) -> tuple[SingleArray, SingleArray]:
@@ -52,7 +53,6 @@ class SceneMap(Protocol):
         The second value is a matrix (9,) that takes a bearing to the direction that chooses the pixel's face, by its
         largest coordinate as in `cube_face`, for all K renderings.
         """
-        ...
 
 
 def log_levels(intensity: SingleArray) -> SingleArray:
