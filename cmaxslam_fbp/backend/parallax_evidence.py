@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from cmaxslam_fbp.backend.hand_adjustment import HandHeld, HandStage
 from cmaxslam_fbp.backend.hand_refinement import HandRefinement
 from cmaxslam_fbp.events import Events
@@ -35,7 +37,7 @@ class ParallaxEvidence:
 
     def add(self, passages: Events) -> None:
         """Take passages of a next part of the recording: every n-th, with `n` doubled where they become many."""
-        part = passages[:: self._every]
+        part = passages[np.arange(0, len(passages), self._every)]  # a copy: views keep all passages of a window
         self._parts.append(part)
         self._kept += len(part)
         if self._kept > 2 * _KEPT:
