@@ -99,9 +99,8 @@ class TextRecording(Recording):
 
     def _find(self) -> dict[str, str]:
         """Return where each of the files lies: in an archive all in one folder."""
-        wanted = (EVENTS, CALIBRATION, CALIBRATION_YAML, POSES, IMU)
         if not self._is_zip:
-            return {name: name for name in wanted if (self.path / name).is_file()}
+            return {name: name for name in self.folder_files if (self.path / name).is_file()}
         with zipfile.ZipFile(self.path) as archive:
             members = archive.namelist()
         folders = [name.removesuffix(EVENTS) for name in members if name.rsplit("/", 1)[-1] == EVENTS]
@@ -110,7 +109,7 @@ class TextRecording(Recording):
             raise RecordingError(
                 f"{self.path} has {len(folders)} recordings, in the folders {listed}: unpack it and give one of them"
             )
-        return {name: folder + name for folder in folders for name in wanted if folder + name in members}
+        return {name: folder + name for folder in folders for name in self.folder_files if folder + name in members}
 
     @contextmanager
     def _open(self, name: str) -> Iterator[BinaryIO]:
