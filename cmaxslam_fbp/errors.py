@@ -1,6 +1,6 @@
 """The errors that a user can cause. Each carries one line: what is wrong, where, and what to do."""
 
-_LONGEST_LINE = 300
+_LONGEST_LINE = 290
 
 
 class CmaxSlamError(Exception):
@@ -12,9 +12,9 @@ class CmaxSlamError(Exception):
 
 
 def short_line(text: str) -> str:
-    """Return a text on one line of fewer than 300 characters; of a longer one the middle is left out."""
+    """Return a text on one line of fewer than 300 characters, `warning: ` included; a longer one loses its middle."""
     line = " ".join(text.splitlines())
-    return line if len(line) < _LONGEST_LINE else f"{line[:160]} ... {line[-130:]}"
+    return line if len(line) < _LONGEST_LINE else f"{line[:155]} ... {line[-125:]}"
 
 
 class ConfigError(CmaxSlamError):

@@ -14,6 +14,7 @@ from cmaxslam_fbp.geometry.so3 import left_jacobian_inverse
 _MAX_ITERATIONS = 100
 _LAST_STEP_RAD = 1e-7  # Newton's method squares the error: what is left after such a step is rounding
 _SMALLEST_STEP_RAD = 1e-15
+_BLOCK = 10_000  # poses of a long recording at a time: matrices of all would be what takes the most memory
 _ROUNDING = 1e-12  # of the cost: the last steps change it by less
 
 
@@ -45,15 +46,17 @@ def _refine(alignment: Rotation, offsets: Rotation) -> tuple[Rotation, FloatArra
     With `A exp(d)` and `r = log(A^T D)`, the gradient at `d = 0` is `-sum r` and the Hessian the sum of the
     symmetric parts of `J_l^-1(r)`, because `log(exp(-d) exp(r)) = r - J_l^-1(r) d` and `J_l^-T(r) r = r`.
     """
-    residuals = (alignment.inv() * offsets).as_rotvec()
+    residuals = _residuals(alignment, offsets)
     cost = (residuals**2).sum()
     for _ in range(_MAX_ITERATIONS):
-        hessian = left_jacobian_inverse(residuals).sum(axis=0)
+        hessian = np.zeros((3, 3))
+        for first in range(0, len(residuals), _BLOCK):
+            hessian += left_jacobian_inverse(residuals[first : first + _BLOCK]).sum(axis=0)
         step = np.linalg.solve(hessian + hessian.T, 2 * residuals.sum(axis=0))
         length = np.linalg.norm(step)
         while length > _SMALLEST_STEP_RAD:
             candidate = alignment * Rotation.from_rotvec(step)
-            candidate_residuals = (candidate.inv() * offsets).as_rotvec()
+            candidate_residuals = _residuals(candidate, offsets)
             candidate_cost = (candidate_residuals**2).sum()
             if candidate_cost <= cost * (1 + _ROUNDING):
                 break
@@ -64,3 +67,11 @@ def _refine(alignment: Rotation, offsets: Rotation) -> tuple[Rotation, FloatArra
         if length < _LAST_STEP_RAD:
             break
     return alignment, residuals
+
+
+def _residuals(alignment: Rotation, offsets: Rotation) -> FloatArray:
+    """Return `log(A^T D)` (N, 3)."""
+    inverse, residuals = alignment.inv(), np.empty((len(offsets), 3))
+    for first in range(0, len(offsets), _BLOCK):
+        residuals[first : first + _BLOCK] = (inverse * offsets[first : first + _BLOCK]).as_rotvec()
+    return residuals

@@ -12,6 +12,8 @@ from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
 
+_BLOCK = 10_000  # poses at a time: of a long recording what is computed on the way would fill memory
+
 
 def absolute_errors_deg(ground_truth: Rotation, estimate: Rotation, alignment: Rotation) -> FloatArray:
     """Return the angles (N,) of `R_gt^T A R_est` in degrees."""
@@ -31,11 +33,17 @@ def relative_errors_deg_s(estimate: RotationTrajectory, ground_truth: RotationTr
     start = estimate.t_ns
     both = estimate.covers(start + dt_ns) & ground_truth.covers(start) & ground_truth.covers(start + dt_ns)
     start = start[both]
-    if len(start) == 0:
-        return np.empty(0)
-    turned_estimate = estimate.rotation_at(start).inv() * estimate.rotation_at(start + dt_ns)
-    turned_truth = ground_truth.rotation_at(start).inv() * ground_truth.rotation_at(start + dt_ns)
-    return np.degrees((turned_truth.inv() * turned_estimate).magnitude()) * (NS_PER_S / dt_ns)
+    angles_rad = np.empty(len(start))
+    for first in range(0, len(start), _BLOCK):
+        block = slice(first, first + _BLOCK)
+        turned_estimate, turned_truth = (_turned(curve, start[block], dt_ns) for curve in (estimate, ground_truth))
+        angles_rad[block] = (turned_truth.inv() * turned_estimate).magnitude()
+    return np.degrees(angles_rad) * (NS_PER_S / dt_ns)
+
+
+def _turned(curve: RotationTrajectory, start_ns: IntArray, dt_ns: int) -> Rotation:
+    """Return `R(t)^T R(t + dt)`."""
+    return curve.rotation_at(start_ns).inv() * curve.rotation_at(start_ns + dt_ns)
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,11 @@ def angular_velocity_errors(
         times = times[(times >= covering.t_ns[0]) & (times <= covering.t_ns[-1])]
     if len(times) == 0:
         raise TrajectoryError("the angular velocities and their reference have no time in common")
-    squares = np.degrees(_velocities_at(estimate, times) - _velocities_at(reference, times)) ** 2
+    squares = np.empty((len(times), 3))
+    for first in range(0, len(times), _BLOCK):
+        near = times[first : first + _BLOCK]
+        difference = _velocities_at(estimate, near) - _velocities_at(reference, near)
+        squares[first : first + _BLOCK] = np.degrees(difference) ** 2
     x, y, z = np.sqrt(squares.mean(axis=0)).tolist()
     return AngularVelocityErrors(
         count=len(times),

@@ -83,13 +83,10 @@ def _in_order(pieces: Iterable[Piece], defects: Defects, held: deque[Events], he
     for piece in _without_lone_stamp((piece for piece in pieces if len(piece.events)), defects):
         if piece.note and piece.note not in defects.notes:
             defects.notes.append(piece.note)
-        events, newest_ns = _sorted_within(piece, newest_ns, defects)
-        if events.t_ns[0] < given_ns:
-            late = int(np.searchsorted(events.t_ns, given_ns))
-            defects.too_late += late
-            events = events[late:]
-            if not len(events):
-                continue
+        events, newest_ns, jump = _sorted_within(piece, newest_ns, defects)
+        late = int(np.searchsorted(events.t_ns, given_ns))
+        defects.too_late += late
+        events = events[late:]
         count_held += len(events)
         if count_held > _MOST_EVENTS_HELD:
             raise RecordingError(
@@ -97,12 +94,15 @@ def _in_order(pieces: Iterable[Piece], defects: Defects, held: deque[Events], he
                 "check the unit of the stamps"
             )
         overlapping = []
-        while held and held[-1].t_ns[-1] > events.t_ns[0]:
+        while held and len(events) and held[-1].t_ns[-1] > events.t_ns[0]:
             overlapping.append(held.pop())
         if overlapping:
             events = Events.concatenate([*reversed(overlapping), events])
             events = events[np.argsort(events.t_ns, kind="stable")]
-        held.append(events)
+        if len(events):
+            held.append(events)
+        if jump is not None:
+            raise jump
         settled_ns = newest_ns - (held_back_ns if count_held <= _MANY_EVENTS else min(held_back_ns, _LEAST_BACK_NS))
         while held and held[0].t_ns[-1] <= settled_ns:
             count_held -= len(held[0])
@@ -136,8 +136,11 @@ def _without_lone_stamp(pieces: Iterator[Piece], defects: Defects) -> Iterator[P
     yield from chain(waiting, pieces)
 
 
-def _sorted_within(piece: Piece, newest_ns: int | None, defects: Defects) -> tuple[Events, int]:
-    """Sort one piece by stamp, having checked it against the newest stamp so far; return it and the newest now."""
+def _sorted_within(piece: Piece, newest_ns: int | None, defects: Defects) -> tuple[Events, int, RecordingError | None]:
+    """Sort one piece by stamp, having checked it against the newest stamp so far; return it and the newest now.
+
+    Where time jumps back, what comes before that is returned, and the error to be raised after it.
+    """
     events = piece.events
     t_ns = events.t_ns
     first_ns = int(t_ns[0])
@@ -146,19 +149,23 @@ def _sorted_within(piece: Piece, newest_ns: int | None, defects: Defects) -> tup
     if low_ns < -LARGEST_NS or high_ns > LARGEST_NS:
         raise RecordingError(f"{piece.place} has stamps up to {max(-low_ns, high_ns)} ns, which no clock shows")
     if ordered and (newest_ns is None or first_ns >= newest_ns):
-        return events, int(t_ns[-1])
+        return events, int(t_ns[-1]), None
     before = np.empty_like(t_ns)  # the newest stamp before each event
     before[0] = first_ns if newest_ns is None else newest_ns
     np.maximum.accumulate(t_ns[:-1], out=before[1:])
     np.maximum(before, before[0], out=before)
     back_ns = before - t_ns
-    worst = int(np.argmax(back_ns))
-    if back_ns[worst] > MAX_JUMP_BACK_NS:
-        raise RecordingError(
-            f"time jumps back by {back_ns[worst] / NS_PER_S:.3f} s at event {worst} of {piece.place} "
-            f"(from {before[worst]} to {t_ns[worst]} ns): more than 1 s is not disorder; "
+    jumps = back_ns > MAX_JUMP_BACK_NS
+    if jumps.any():
+        place = int(np.argmax(jumps))
+        jump = RecordingError(
+            f"time jumps back by {back_ns[place] / NS_PER_S:.3f} s at event {place} of {piece.place} "
+            f"(from {before[place]} to {t_ns[place]} ns): more than 1 s is not disorder; "
             "cut the recording there, or repair its stamps"
         )
+        if place == 0:
+            raise jump
+        return *_sorted_within(replace(piece, events=events[:place]), newest_ns, defects)[:2], jump
     defects.reordered += int((back_ns > 0).sum())
     newest_now = max(int(before[-1]), int(t_ns[-1]))
-    return (events if ordered else events[np.argsort(t_ns, kind="stable")]), newest_now
+    return (events if ordered else events[np.argsort(t_ns, kind="stable")]), newest_now, None

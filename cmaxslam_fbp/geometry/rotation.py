@@ -118,7 +118,11 @@ class Rotation:
 
 
 def _product(p: FloatArray, q: FloatArray) -> FloatArray:
-    """Return the product (..., 4) of two quaternions `xyzw`."""
-    vector = p[..., 3:] * q[..., :3] + q[..., 3:] * p[..., :3] + np.cross(p[..., :3], q[..., :3])
-    scalar = p[..., 3:] * q[..., 3:] - (p[..., :3] * q[..., :3]).sum(axis=-1, keepdims=True)
-    return np.concatenate([vector, scalar], axis=-1)
+    """Return the product (..., 4) of two quaternions `xyzw`; column by column, for little memory."""
+    (a, b, c, w), (x, y, z, v) = np.moveaxis(p, -1, 0), np.moveaxis(q, -1, 0)
+    product = np.empty((*np.broadcast_shapes(p.shape, q.shape)[:-1], 4))
+    product[..., 0] = w * x + v * a + (b * z - c * y)
+    product[..., 1] = w * y + v * b + (c * x - a * z)
+    product[..., 2] = w * z + v * c + (a * y - b * x)
+    product[..., 3] = w * v - (a * x + b * y + c * z)
+    return product

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -89,12 +89,17 @@ def fit_to_sensor(camera: Camera, size: SensorSize, scale: float | None, source:
 def _read_text(path: Path) -> str:
     if path.exists() and not path.is_file():
         raise CalibrationError(f"the calibration {path} cannot be read: it is not a file")
-    with one_line_errors(f"the calibration {path}", "give a text file", CalibrationError):
-        with path.open("rb") as file:
-            data = file.read(_LARGEST_BYTES + 1)
+    with one_line_errors(f"the calibration {path}", "give a text file", CalibrationError), path.open("rb") as file:
+        return small_text(file, f"the calibration {path}")
+
+
+def small_text(file: BinaryIO, source: str) -> str:
+    """Return the text of an open calibration file."""
+    with one_line_errors(source, "give a text file", CalibrationError):
+        data = file.read(_LARGEST_BYTES + 1)
         if len(data) > _LARGEST_BYTES:
-            raise CalibrationError(f"the calibration {path} cannot be read: no calibration has more than a megabyte")
-        return data.decode()
+            raise CalibrationError(f"{source} cannot be read: no calibration has more than a megabyte")
+        return data.decode("utf-8-sig")
 
 
 def parse_yaml_calibration(text: str, size: SensorSize | None, source: str) -> Camera:

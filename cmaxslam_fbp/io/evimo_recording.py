@@ -5,14 +5,13 @@ Times are float32 seconds, so that stamps of late events share values: at 16 s t
 
 from __future__ import annotations
 
-import io
 import math
 import pickle
 import zipfile
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +24,9 @@ from cmaxslam_fbp.events.ordering import MAX_JUMP_BACK_NS, Piece
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.bad_input import one_line_errors
 from cmaxslam_fbp.io.lens_names import distortion_model
-from cmaxslam_fbp.io.npz_recording import read_header
+from cmaxslam_fbp.io.npz_recording import read_array, read_header
 from cmaxslam_fbp.io.recording import Recording
-from cmaxslam_fbp.io.zip_members import read_member
+from cmaxslam_fbp.io.zip_members import open_member
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import RotationTrajectory
 
@@ -78,9 +77,10 @@ class EvimoRecording(Recording):
             return None
         with one_line_errors(file), zipfile.ZipFile(file) as archive:
             names = set(archive.namelist())
-            found = {name: _load(read_member(archive, f"{name}.npy")) for name in ("K", "D") if f"{name}.npy" in names}
+            found = {name: read_array(archive, f"{name}.npy") for name in ("K", "D") if f"{name}.npy" in names}
             if "meta.npy" in names:
-                found["meta"] = _load_dictionary(read_member(archive, "meta.npy"))
+                with open_member(archive, "meta.npy") as member:
+                    found["meta"] = _load_dictionary(member)
             return found
 
     def _meta(self) -> dict[str, Any]:
@@ -129,10 +129,6 @@ def _map(file: Path) -> npt.NDArray[Any]:
     return np.lib.format.open_memmap(file, mode="r")
 
 
-def _load(data: bytes) -> npt.NDArray[Any]:
-    return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-
-
 # What NumPy's own pickles name: taken from one, since the modules have moved between versions.
 _PARTS = {"_reconstruct": np.zeros(1).__reduce__()[0], "scalar": np.float64(0).__reduce__()[0]}
 
@@ -149,9 +145,8 @@ class _PlainUnpickler(pickle.Unpickler):
         raise ValueError(f"it has a {module}.{name}, which is not read")
 
 
-def _load_dictionary(data: bytes) -> Any:
+def _load_dictionary(file: IO[bytes]) -> Any:
     """Return the one value of an array of objects."""
-    file = io.BytesIO(data)
     _, dtype = read_header(file)
     if dtype != np.dtype(object):
         return None

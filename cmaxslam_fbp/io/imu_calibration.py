@@ -11,6 +11,7 @@ from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import CalibrationError
 from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.io.bad_input import one_line_errors
+from cmaxslam_fbp.io.calibration import small_text
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.plain_yaml import load_yaml
 from cmaxslam_fbp.trajectory import AngularVelocities
@@ -36,7 +37,8 @@ def read_imu_alignment(path: Path) -> GyroscopePlace | None:
     """Read how the gyroscope lies; None where the file does not tell, or says that it is not observed."""
     if path.suffix.lower() not in (".yaml", ".yml"):
         return None
-    text = path.read_text(errors="replace")
+    with path.open("rb") as file:
+        text = small_text(file, f"the calibration {path}")
     if _NAME not in text:
         return None
     with one_line_errors(f"the calibration {path}", f"its {_NAME} is damaged", CalibrationError):

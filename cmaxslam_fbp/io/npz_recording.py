@@ -33,7 +33,7 @@ from cmaxslam_fbp.io.bad_input import one_line_errors
 from cmaxslam_fbp.io.lens_names import distortion_model
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.writing import EventSource, Sink, WriteEvents
-from cmaxslam_fbp.io.zip_members import read_member, zip_members
+from cmaxslam_fbp.io.zip_members import open_member, zip_members
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
@@ -138,12 +138,7 @@ class NpzRecording(Recording):
 
     def _load_array(self, archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
         with one_line_errors(f"{self.path}/{name}", "it is no array that NumPy wrote"):
-            member = io.BytesIO(read_member(archive, f"{name}.npy"))
-            shape, dtype = read_header(member)
-            if math.prod(shape) * dtype.itemsize != len(member.getbuffer()) - member.tell():
-                raise ValueError(f"it claims the shape {shape}, but has another length")
-            member.seek(0)
-            return np.lib.format.read_array(member, allow_pickle=False)
+            return read_array(archive, f"{name}.npy")
 
     def _load_numbers(self, name: str) -> FloatArray | None:
         """Return a small array of real numbers, or None where it is missing."""
@@ -222,6 +217,16 @@ def read_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
     header = io.BytesIO(length + member.read(int.from_bytes(length, "little")))
     shape, _, dtype = np.lib.format.read_array_header_2_0(header)
     return shape, dtype
+
+
+def read_array(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
+    """Return an array of an archive, if it is as long as it claims."""
+    with open_member(archive, name) as member:
+        shape, dtype = read_header(member)
+        if math.prod(shape) * dtype.itemsize != archive.getinfo(name).file_size - member.tell():
+            raise ValueError(f"it claims the shape {shape}, but has another length")
+        member.seek(0)
+        return np.lib.format.read_array(member, allow_pickle=False)
 
 
 def _read_block(member: IO[bytes], dtype: np.dtype, count: int, source: str) -> npt.NDArray[Any]:

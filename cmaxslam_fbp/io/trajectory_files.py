@@ -1,16 +1,21 @@
 """Text files of poses (TUM, ECD ground truth) or of inertial samples, one line per time.
 
-Times are parsed digit by digit: a Unix stamp keeps its nanoseconds, which a float64 of seconds would lose.
+They are read line by line: memory holds the numbers alone. Times are parsed digit by digit: a Unix stamp keeps its
+nanoseconds, which a float64 of seconds would lose.
 """
 
 from __future__ import annotations
 
+import io
 import math
 import os
-import re
 from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
+from itertools import count
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -29,24 +34,28 @@ TUM_VIE_IMU_COLUMNS = ("t", "gx", "gy", "gz", "ax", "ay", "az", "temperature")
 _UNITS = {"s": (9, "seconds"), "us": (3, "microseconds")}
 
 _UNIT_TOLERANCE = 1e-2  # what RotationTrajectory accepts: files with two decimals still pass
+_LONGEST_LINE = 10_000  # characters, most of them a comment
+_MOST_SAMPLES = 30_000_000  # eight hours of an IMU, two gigabytes
 
 
-def read_trajectory(path: str | os.PathLike[str]) -> RotationTrajectory:
-    """Read the orientations of a TUM file: lines `t tx ty tz qx qy qz qw`, `t` in seconds, `#` for comments.
+def read_trajectory(path: str | os.PathLike[str], *, time_unit: str = "s") -> RotationTrajectory:
+    """Read the orientations of a TUM file: lines `t tx ty tz qx qy qz qw`, `t` in s or us, `#` for comments.
 
     The ECD's `groundtruth.txt` has the same columns. A line that repeats the one before it is dropped.
     """
-    return parse_trajectory(_read_text(path), source=str(path))
+    with _opened(path) as file:
+        return parse_trajectory(file, str(path), time_unit=time_unit)
 
 
 def read_imu(path: str | os.PathLike[str]) -> ImuSamples:
     """Read an inertial text file: lines `t ax ay az gx gy gz`, in seconds, m/s^2 and rad/s."""
-    return parse_imu(_read_text(path), source=str(path))
+    with _opened(path) as file:
+        return parse_imu(file, str(path))
 
 
-def parse_trajectory(text: str, *, source: str, time_unit: str = "s") -> RotationTrajectory:
-    """Return the trajectory of the text of a TUM file, with times in s or us; `source` names it in errors."""
-    t_ns, values, lines = _parse_samples(text, source, POSE_COLUMNS, time_unit)
+def parse_trajectory(file: BinaryIO, source: str, *, time_unit: str = "s") -> RotationTrajectory:
+    """Return the trajectory of an open TUM file, with times in s or us; `source` names it in errors."""
+    t_ns, values, lines = _parse_samples(file, source, POSE_COLUMNS, time_unit)
     quaternions = values[:, 3:]
     bad = np.abs(np.linalg.norm(np.clip(quaternions, -2, 2), axis=1) - 1) >= _UNIT_TOLERANCE
     if bad.any():
@@ -56,20 +65,21 @@ def parse_trajectory(text: str, *, source: str, time_unit: str = "s") -> Rotatio
             f"length; the columns must be {' '.join(POSE_COLUMNS)}"
         )
     try:
-        return RotationTrajectory(t_ns, quaternions, values[:, :3])
+        return RotationTrajectory(t_ns, quaternions, values[:, :3].copy())
     except TrajectoryError as error:
         raise TrajectoryError(f"{source}: {error}") from None
 
 
-def parse_imu(text: str, *, source: str) -> ImuSamples:
-    """Return the samples of the text of an inertial file; `source` names it in errors."""
-    t_ns, values, _ = _parse_samples(text, source, IMU_COLUMNS)
+def parse_imu(file: BinaryIO, source: str) -> ImuSamples:
+    """Return the samples of an open inertial file; `source` names it in errors."""
+    t_ns, values, _ = _parse_samples(file, source, IMU_COLUMNS)
     return ImuSamples(t_ns, values[:, 3:], values[:, :3])
 
 
-def parse_tum_vie_imu(text: str, *, source: str) -> ImuSamples:
-    """Return the samples of an `imu_data.txt` of TUM-VIE: microseconds, the gyroscope first."""
-    t_ns, values, _ = _parse_samples(text, source, TUM_VIE_IMU_COLUMNS, "us")
+def read_tum_vie_imu(path: Path) -> ImuSamples:
+    """Read an `imu_data.txt` of TUM-VIE: microseconds, the gyroscope first."""
+    with _opened(path) as file:
+        t_ns, values, _ = _parse_samples(file, str(path), TUM_VIE_IMU_COLUMNS, "us")
     return ImuSamples(t_ns, values[:, :3], values[:, 3:6])
 
 
@@ -108,43 +118,72 @@ def format_seconds(t_ns: int) -> str:
     return f"{'-' if t_ns < 0 else ''}{seconds}.{nanoseconds:09d}"
 
 
-def _read_text(path: str | os.PathLike[str]) -> str:
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     if Path(path).exists() and not Path(path).is_file():
         raise TrajectoryError(f"{path}: cannot be read (not a file); give one with a line per sample")
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        with Path(path).open("rb") as file:
+            yield file
     except FileNotFoundError as error:
         raise TrajectoryError(f"{path}: no such file; check the path") from error
     except OSError as error:
         raise TrajectoryError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except UnicodeDecodeError as error:
-        raise TrajectoryError(f"{path}: is not a text file; give one with a line per sample") from error
+
+
+def _lines(file: BinaryIO, source: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text with their numbers."""
+    with io.TextIOWrapper(file, encoding="utf-8-sig") as text:
+        for number in count(1):
+            try:
+                line = text.readline(_LONGEST_LINE + 1)
+            except UnicodeDecodeError as error:
+                raise TrajectoryError(f"{source}: is not a text file; give one with a line per sample") from error
+            if not line:
+                return
+            if len(line) > _LONGEST_LINE:
+                raise TrajectoryError(f"{source}, line {number}: is longer than {_LONGEST_LINE} characters")
+            yield number, line
 
 
 def _parse_samples(
-    text: str, source: str, columns: tuple[str, ...], time_unit: str = "s"
-) -> tuple[IntArray, FloatArray, list[int]]:
-    """Return times (N,), the other columns (N, C - 1) and the line number of each sample."""
+    file: BinaryIO, source: str, columns: tuple[str, ...], time_unit: str = "s"
+) -> tuple[IntArray, FloatArray, array[int]]:
+    """Return increasing times (N,), the other columns (N, C - 1) and the line number of each sample.
+
+    A sample that repeats the one before it is dropped.
+    """
     t_ns, values, lines = array("q"), array("d"), array("q")  # an hour of samples as objects would take a gigabyte
-    for number, match in enumerate(re.finditer(r"(?m)^.*$", text), start=1):
-        row = match[0].partition("#")[0].split()
-        if not row:
+    last_row: list[float] = []
+    for number, line in _lines(file, source):
+        words = line.partition("#")[0].split()
+        if not words:
             continue
         try:
-            if len(row) != len(columns):
+            if len(words) != len(columns):
                 raise TrajectoryError(
-                    f"{len(row)} columns instead of {len(columns)}; "
+                    f"{len(words)} columns instead of {len(columns)}; "
                     f"write them as {' '.join(columns)}, separated by spaces"
                 )
-            t_ns.append(_parse_time(row[0], time_unit))
-            values.extend(map(_parse_value, row[1:]))
+            time, row = _parse_time(words[0], time_unit), [_parse_value(word) for word in words[1:]]
+            if t_ns and time <= t_ns[-1]:
+                if time == t_ns[-1] and row == last_row:
+                    continue
+                raise TrajectoryError(
+                    f"the time {format_seconds(time)} does not come after {format_seconds(t_ns[-1])} "
+                    f"(line {lines[-1]}); sort the lines by time and keep one per time"
+                )
+            if len(t_ns) == _MOST_SAMPLES:
+                raise TrajectoryError(f"it has more than {_MOST_SAMPLES:,} samples; give a part of it")
         except TrajectoryError as error:
             raise TrajectoryError(f"{source}, line {number}: {error}") from None
+        t_ns.append(time)
+        values.extend(row)
         lines.append(number)
+        last_row = row
     if not t_ns:
         raise TrajectoryError(f"{source}: holds no samples; write lines of {' '.join(columns)}")
-    table = np.array(values).reshape(-1, len(columns) - 1)
-    return _drop_repeated(np.array(t_ns, np.int64), table, source, lines.tolist())
+    return np.frombuffer(t_ns, np.int64), np.frombuffer(values).reshape(len(t_ns), -1), lines
 
 
 def _parse_time(stamp: str, time_unit: str) -> int:
@@ -171,23 +210,3 @@ def _parse_value(token: str) -> float:
     if not math.isfinite(value):
         raise TrajectoryError(f"'{token}' is not a finite number; remove or correct the line")
     return value
-
-
-def _drop_repeated(
-    t_ns: IntArray, values: FloatArray, source: str, lines: list[int]
-) -> tuple[IntArray, FloatArray, list[int]]:
-    """Drop samples equal to the one before them, and require that the times of the others increase."""
-    repeated = np.zeros(len(t_ns), np.bool_)
-    repeated[1:] = (np.diff(t_ns) == 0) & (values[1:] == values[:-1]).all(axis=1)
-    keep = np.flatnonzero(~repeated)
-    kept_lines = [lines[place] for place in keep]
-    times = t_ns[keep]
-    falling = np.diff(times) <= 0
-    if falling.any():
-        place = int(np.argmax(falling)) + 1
-        earlier, later = format_seconds(int(times[place - 1])), format_seconds(int(times[place]))
-        raise TrajectoryError(
-            f"{source}, line {kept_lines[place]}: the time {later} does not come after {earlier} "
-            f"(line {kept_lines[place - 1]}); sort the lines by time and keep one per time"
-        )
-    return times, values[keep], kept_lines

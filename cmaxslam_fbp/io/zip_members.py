@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
+from typing import IO
 
 from cmaxslam_fbp.io.bad_input import largest_plausible_size
 
@@ -16,9 +17,9 @@ def zip_members(path: Path) -> list[str]:
         return [name.rsplit("/", 1)[-1] for name in archive.namelist()]
 
 
-def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
-    """Return all bytes of a member, if it does not claim more than it can hold; a longer one cannot follow."""
+def open_member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+    """Open a member, if it does not claim more than it can hold; a longer one cannot follow."""
     member = archive.getinfo(name)
     if member.file_size > largest_plausible_size(member.compress_size):
         raise ValueError(f"{name} claims to unpack {member.compress_size:,} bytes to {member.file_size:,}")
-    return archive.read(member)
+    return archive.open(member)

@@ -14,6 +14,7 @@ from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.nanoseconds import LARGEST_NS, NS_PER_S, as_nanoseconds
 
 _LARGEST_M = 1e12
+_BLOCK = 10_000  # times at a time: what is computed on the way takes ten times as much memory as the result
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +127,14 @@ class RotationTrajectory:
         """Return `R_wc` at a time or times by spherical linear interpolation: `R_k exp(u log(R_k^T R_{k+1}))`."""
         self._require_covered(t_ns)
         times = as_nanoseconds(t_ns)
+        if times.size <= _BLOCK:
+            return self._interpolated(times)
+        quaternions = np.empty((*times.shape, 4))
+        for first in range(0, len(times), _BLOCK):
+            quaternions[first : first + _BLOCK] = self._interpolated(times[first : first + _BLOCK]).as_quat()
+        return Rotation(quaternions)
+
+    def _interpolated(self, times: npt.NDArray[np.int64]) -> Rotation:
         before = np.clip(np.searchsorted(self.t_ns, times, side="right") - 1, 0, len(self) - 2)
         part = (times - self.t_ns[before]) / (self.t_ns[before + 1] - self.t_ns[before])
         return self.rotations[before] * Rotation.from_rotvec(part[..., None] * self._turns[before])

@@ -1,5 +1,7 @@
 """What is kept of a recording to tell its parallax, and where it tells nothing."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -22,10 +24,31 @@ def test_passages_are_kept_evenly_however_many_come(make_events, monkeypatch):
     evidence = ParallaxEvidence()
     for second in range(20):
         evidence.add(make_events(700, start_ns=second * 10**9, duration_ns=10**9))
-    kept = Events.concatenate(evidence._parts)
+    kept = Events.concatenate(evidence._fullest.parts)
     assert 1000 <= len(kept) <= 2000
     per_second = np.bincount(kept.t_ns // 10**9, minlength=20)
     assert per_second.min() >= 0.8 * per_second.max()
+
+
+def test_what_is_kept_does_not_grow_with_the_recording(make_events, monkeypatch):
+    monkeypatch.setattr(parallax_evidence, "_KEPT", 1000)
+    evidence = ParallaxEvidence()
+    held = []
+    tracemalloc.start()
+    for second in range(240):
+        evidence.add(make_events(5000, start_ns=second * 10**9, duration_ns=10**9)[:4000])  # a view, as windows are
+        held.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert max(held) < 2 * 4 * 2000 * 13  # two minutes, in arrays that own little else
+
+
+def test_the_minute_with_the_most_passages_counts(make_events):
+    evidence = ParallaxEvidence()
+    for second, count in [(0, 100), (30, 900), (70, 500), (110, 700), (140, 1100)]:
+        evidence.add(make_events(count, start_ns=second * 10**9, duration_ns=10**9))
+    kept = Events.concatenate(evidence._fullest.parts)
+    assert len(kept) == 1200
+    assert (kept.t_ns[0] // 10**9, kept.t_ns[-1] // 10**9) == (70, 110)
 
 
 @pytest.mark.parametrize(("count", "duration_ns"), [(5000, 4 * 10**9), (20_000, 2 * 10**9)])

@@ -183,17 +183,16 @@ def test_ctrl_c_during_the_warm_up_ends_the_program(run, simulated_bag, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("bad", "least"),
-    [("1468941033.5 what is this", 1.0), ("1468941030.1 5 5 1", 0.7), ("1468941033.5 1", 1.0)],
+    "bad",
+    ["1468941033.5 what is this", "1468941030.1 5 5 1", "1468941033.5 1"],
     ids=["words", "back in time", "cut"],
 )
-def test_an_error_in_the_middle_keeps_everything_before_it(run, simulated_bag, tmp_path, bad, least):
-    """Up to the line before it; where time jumps back, up to the block of lines in which it does."""
+def test_an_error_in_the_middle_keeps_everything_before_it(run, simulated_bag, tmp_path, bad):
     open_recording(simulated_bag).convert(tmp_path / "text")
     events = tmp_path / "text" / "events.txt"
     lines = events.read_text().splitlines(keepends=True)
     place = int(0.8 * len(lines))
-    expected_s = least * (float(lines[place].split()[0]) - float(lines[0].split()[0])) - 0.01
+    expected_s = float(lines[place].split()[0]) - float(lines[0].split()[0]) - 0.01
     events.write_text("".join([*lines[:place], bad]) + "\n" + "".join(lines[place + 1 :]))
     done = run("run", "text", "--out", "run", "--video", "map.mp4", code=1)
     assert "s are in run" in done.stderr

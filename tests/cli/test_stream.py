@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from io import BytesIO
 
 import numpy as np
 import pytest
@@ -78,7 +79,7 @@ def test_a_played_recording_gives_its_trajectory_line_by_line(simulated_bag, tmp
     assert np.isfinite(np.load(tmp_path / "out/intensity.npy")).any()
     # Faster than its stamps, it waits, and nothing is left out of it; but on a busy machine it may not be faster.
     assert bool(live["events_left_out"]) == ("the work could not keep up with the stream" in done.stderr)
-    errors = parse_trajectory(done.stdout, source="stdout").rotation_at(recording.ground_truth.t_ns[50:-50])
+    errors = parse_trajectory(BytesIO(done.stdout.encode()), "stdout").rotation_at(recording.ground_truth.t_ns[50:-50])
     turns = (errors.inv() * recording.ground_truth.rotation_at(recording.ground_truth.t_ns[50:-50])).magnitude()
     assert live["events_left_out"] or np.degrees(turns.max() - turns.min()) < 1.0
 

@@ -71,6 +71,19 @@ def test_stamps_near_the_end_of_64_bits_are_errors(times):
         ordered((*times, *times))
 
 
+@pytest.mark.parametrize(
+    "pieces", [[(5, 7, 6, 8, -(10**10), 9)], [(5, 7), (6, 8, -(10**10), 9)], [(5, 7, 6, 8), (-(10**10),)]]
+)
+def test_what_comes_before_a_jump_back_is_given_before_the_error(pieces):
+    defects = Defects()
+    stream = restore_order((Piece(events_at(*times), f"piece {i}") for i, times in enumerate(pieces)), defects)
+    found = []
+    with pytest.raises(RecordingError, match=r"jumps back by 10\.000 s at event [024] of piece [01]"):
+        found.extend(int(t) for events in stream for t in events.t_ns)
+    assert found == [5, 6, 7, 8]
+    assert defects.reordered == 1
+
+
 def test_with_less_held_back_what_comes_later_is_dropped():
     defects = Defects()
     pieces = [(0, 30, 20), (25, 60), (55, 90), (40, 49, 91, 92)]

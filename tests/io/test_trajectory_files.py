@@ -2,6 +2,7 @@
 
 import os
 import time
+from io import BytesIO
 
 import numpy as np
 import pytest
@@ -9,17 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cmaxslam_fbp.errors import OutputError, TrajectoryError
-from cmaxslam_fbp.io.trajectory_files import (
-    format_seconds,
-    parse_imu,
-    parse_trajectory,
-    read_imu,
-    read_trajectory,
-    write_trajectory,
-)
+from cmaxslam_fbp.io import trajectory_files
+from cmaxslam_fbp.io.trajectory_files import format_seconds, read_imu, read_trajectory, write_trajectory
 from cmaxslam_fbp.trajectory import RotationTrajectory
 
 IDENTITY = "0 0 0 0 0 0 1"
+
+
+def parse_trajectory(text, source):
+    return trajectory_files.parse_trajectory(BytesIO(text.encode()), source)
+
+
+def parse_imu(text, source):
+    return trajectory_files.parse_imu(BytesIO(text.encode()), source)
 
 
 def random_trajectory(count, start_ns=0, seed=0):

@@ -38,7 +38,6 @@ class Aedat2Recording(Recording):
 
     description: ClassVar[str] = "an AEDAT 2 file of a DAVIS"
     first_bytes: ClassVar[bytes] = b"#!AER-DAT2"
-    damage_advice: ClassVar[str] = "it may be cut or damaged"
 
     def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
         super().__init__(path, options)

@@ -20,7 +20,7 @@ from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.io.bad_input import one_line_errors
-from cmaxslam_fbp.io.calibration import read_calibration, read_sensor_size
+from cmaxslam_fbp.io.calibration import read_calibration, read_sensor_size, small_text
 from cmaxslam_fbp.io.hdf5.file import open_hdf5
 from cmaxslam_fbp.io.hdf5.reference import (
     microseconds_to_ns,
@@ -29,11 +29,9 @@ from cmaxslam_fbp.io.hdf5.reference import (
     seconds_to_ns,
     transform_to,
 )
-from cmaxslam_fbp.io.trajectory_files import parse_trajectory, parse_tum_vie_imu
+from cmaxslam_fbp.io.trajectory_files import read_trajectory, read_tum_vie_imu
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
-
-_LARGEST_TEXT_BYTES = 1 << 30
 
 
 class Companions:
@@ -147,7 +145,7 @@ class TumVie(Companions):
         """Return the camera's poses: `T_wc = T_wm T_im^-1 T_ic` with the markers' frame m and the IMU's i."""
         if self.mocap is None:
             return None
-        markers = parse_trajectory(_text(self.mocap), source=str(self.mocap), time_unit="us")
+        markers = read_trajectory(self.mocap, time_unit="us")
         T_ic = self._imu_camera("mocap_data.txt has the poses of markers")
         T_im = _transform(_json(self._required(self.markers, "mocap-imu-calibration*.json")), "T_imu_marker")
         T_wm = np.tile(np.eye(4), (len(markers), 1, 1))
@@ -159,7 +157,7 @@ class TumVie(Companions):
         """Return the samples, turned by `R_ic^T`."""
         if self.imu_data is None:
             return None
-        samples = parse_tum_vie_imu(_text(self.imu_data), source=str(self.imu_data))
+        samples = read_tum_vie_imu(self.imu_data)
         R_ic = self._imu_camera("imu_data.txt is in the IMU's frame")[:3, :3]
         return ImuSamples(samples.t_ns, samples.angular_velocity_rad_s @ R_ic, samples.linear_acceleration_m_s2 @ R_ic)
 
@@ -228,16 +226,9 @@ def _from_matrices(t_ns: Any, T_wl: Any, T_lc: Any) -> RotationTrajectory:
     return RotationTrajectory(t_ns, Rotation.from_matrix(R_wc).as_quat(), T_wc[:, :3, 3])
 
 
-def _text(file: Path) -> str:
-    if file.stat().st_size > _LARGEST_TEXT_BYTES:
-        raise TrajectoryError(f"{file} is too large for the reference of a recording")
-    with one_line_errors(file, "it is no text file", TrajectoryError):
-        return file.read_text(encoding="utf-8-sig")
-
-
 def _json(file: Path) -> Any:
-    with one_line_errors(file, "it is no complete calibration", TrajectoryError):
-        return json.loads(_text(file))["value0"]
+    with one_line_errors(file, "it is no complete calibration", TrajectoryError), file.open("rb") as text:
+        return json.loads(small_text(text, str(file)))["value0"]
 
 
 def _transform(values: Any, name: str) -> FloatArray:

@@ -7,10 +7,10 @@ does, and comes first.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO, ClassVar, TypeVar
 
 from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
@@ -22,17 +22,20 @@ from cmaxslam_fbp.io.calibration import (
     format_ros_yaml,
     parse_ecd_calibration,
     parse_yaml_calibration,
+    small_text,
 )
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.text.event_text import format_event_text, read_event_text
 from cmaxslam_fbp.io.trajectory_files import imu_lines, parse_imu, parse_trajectory, trajectory_lines
 from cmaxslam_fbp.io.writing import EventSource, Sink, WriteEvents
-from cmaxslam_fbp.io.zip_members import read_member, zip_members
+from cmaxslam_fbp.io.zip_members import open_member, zip_members
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 EVENTS, CALIBRATION, CALIBRATION_YAML = "events.txt", "calib.txt", "calib.yaml"
 POSES, IMU = "groundtruth.txt", "imu.txt"
+
+_T = TypeVar("_T")
 
 ECD_SENSOR = SensorSize(240, 180)  # the layout does not tell the sensor's size; all its recordings are of this one
 
@@ -96,9 +99,8 @@ class TextRecording(Recording):
 
     def _find(self) -> dict[str, str]:
         """Return where each of the files lies: in an archive all in one folder."""
-        wanted = (EVENTS, CALIBRATION, CALIBRATION_YAML, POSES, IMU)
         if not self._is_zip:
-            return {name: name for name in wanted if (self.path / name).is_file()}
+            return {name: name for name in self.folder_files if (self.path / name).is_file()}
         with zipfile.ZipFile(self.path) as archive:
             members = archive.namelist()
         folders = [name.removesuffix(EVENTS) for name in members if name.rsplit("/", 1)[-1] == EVENTS]
@@ -107,7 +109,7 @@ class TextRecording(Recording):
             raise RecordingError(
                 f"{self.path} has {len(folders)} recordings, in the folders {listed}: unpack it and give one of them"
             )
-        return {name: folder + name for folder in folders for name in wanted if folder + name in members}
+        return {name: folder + name for folder in folders for name in self.folder_files if folder + name in members}
 
     @contextmanager
     def _open(self, name: str) -> Iterator[BinaryIO]:
@@ -115,21 +117,15 @@ class TextRecording(Recording):
             with (self.path / name).open("rb") as file:
                 yield file
             return
-        with zipfile.ZipFile(self.path) as archive, archive.open(self._names[name]) as member:
+        with zipfile.ZipFile(self.path) as archive, open_member(archive, self._names[name]) as member:
             yield member  # type: ignore[misc]
 
-    def _text(self, name: str) -> str | None:
+    def _parsed(self, name: str, parse: Callable[[BinaryIO, str], _T]) -> _T | None:
+        """Return what a file holds; None where there is no such file."""
         if name not in self._names:
             return None
-        if self._is_zip:
-            with zipfile.ZipFile(self.path) as archive:
-                data = read_member(archive, self._names[name])
-        else:
-            data = (self.path / name).read_bytes()
-        try:
-            return data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise RecordingError(f"{self._source(name)} is not a text file") from None
+        with self._open(name) as file:
+            return parse(file, self._source(name))
 
     def _source(self, name: str) -> str:
         return f"{self.path}/{self._names[name]}"
@@ -148,8 +144,9 @@ class TextRecording(Recording):
         return self.known_size or ECD_SENSOR
 
     def _yaml_calibration(self) -> Camera | None:
-        text = self._text(CALIBRATION_YAML)
-        return None if text is None else parse_yaml_calibration(text, None, self._source(CALIBRATION_YAML))
+        return self._parsed(
+            CALIBRATION_YAML, lambda file, name: parse_yaml_calibration(small_text(file, name), None, name)
+        )
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
         known = self.known_size is not None
@@ -166,15 +163,14 @@ class TextRecording(Recording):
     def _own_calibration(self) -> Camera | None:
         if (camera := self._yaml_calibration()) is not None:
             return camera
-        text = self._text(CALIBRATION)
-        if text is None or not text.strip():
-            return None
-        return parse_ecd_calibration(text, self.calibrated_size, self._source(CALIBRATION))
+        return self._parsed(CALIBRATION, self._ecd_calibration)
+
+    def _ecd_calibration(self, file: BinaryIO, source: str) -> Camera | None:
+        text = small_text(file, source)
+        return parse_ecd_calibration(text, self.calibrated_size, source) if text.strip() else None
 
     def _poses(self) -> RotationTrajectory | None:
-        text = self._text(POSES)
-        return None if text is None else parse_trajectory(text, source=self._source(POSES))
+        return self._parsed(POSES, parse_trajectory)
 
     def _imu(self) -> ImuSamples | None:
-        text = self._text(IMU)
-        return None if text is None else parse_imu(text, source=self._source(IMU))
+        return self._parsed(IMU, parse_imu)
