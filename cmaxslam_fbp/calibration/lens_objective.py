@@ -28,6 +28,7 @@ _MARGIN_PX = 12
 _NEARLY = 0.999
 _LENS_SHARE = 0.1  # expected curvature of the score by a lens parameter, per event and square pixel that it moves
 _MIN_EVENTS = 10.0  # of a control, where there are hardly any
+_SMALL_PX, _LEAST_MOVED, _TINY = 0.2, 0.01, 1e-300
 
 
 @dataclass(frozen=True)
@@ -141,9 +142,20 @@ class LensObjective:
         self._score_of(self._view, self._warp.rotations(self._start.rotations), 1.0)
         return self._relief.map.copy()
 
-    def whitened_length(self, moved_px: float) -> float:
-        """Return the length of a change of `theta` that moves events by so many pixels of the map, about."""
-        return moved_px * float(np.sqrt(_LENS_SHARE * len(self._weights)))
+    def step_of(self, direction: FloatArray, moved_px: float) -> float:
+        """Return how far to go from `theta = 0` in a direction, so that events move on the map by so many pixels (RMS).
+
+        Where they hardly move at all it ends at a hundred times the usual way.
+        """
+        usual = float(np.sqrt(_LENS_SHARE * len(self._weights)) / max(np.linalg.norm(direction), _TINY))
+        ends = []
+        for way in (-_SMALL_PX * usual, _SMALL_PX * usual):
+            state = self.state(way * direction)
+            view = self._grid.view(self._parameters, state.values)
+            self._score_of(view, self._warp.rotations(state.rotations), self._scale(state))
+            ends.append(self._points.copy())
+        moved = float(np.sqrt(np.square(ends[1] - ends[0]).sum(axis=1).mean())) / (2 * _SMALL_PX)
+        return moved_px * usual / max(moved, _LEAST_MOVED)
 
     def state(self, theta: FloatArray) -> LensState:
         """Return motion and lens of a `theta`."""

@@ -10,7 +10,8 @@ from cmaxslam_fbp.calibration.image_travel import ImageTravel, image_travel
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io import Recording, open_recording
-from cmaxslam_fbp.pipeline.calibrating import CalibrationGuess, calibrate, format_calibration, parameter_rows
+from cmaxslam_fbp.pipeline.calibrating import CalibrationGuess, calibrate
+from cmaxslam_fbp.pipeline.calibration_results import format_calibration, parameter_rows
 from cmaxslam_fbp.simulation import Simulation, SimulationSettings
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.spline import RotationSpline
