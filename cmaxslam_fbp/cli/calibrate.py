@@ -115,19 +115,8 @@ def print_calibration(found: RecordingCalibration, out: Path | None) -> None:
         f"{figures['contrast_before']:.4g} with the first lens, {figures['contrast']:.4g} with this one",
         highlight=False,
     )
-    if not found.travel.tells_lens:
-        across, down = (f"{100 * share:.0f} %" for share in (found.travel.across, found.travel.down))
-        console.print(
-            f"the motion does not tell the lens: the image travelled by {across} of its width and {down} of its "
-            "height. The lens is what was given, or what is usual",
-            highlight=False,
-        )
-    elif found.travel.untold:
-        console.print(
-            "the image travelled one way only: of the two focal lengths the one that way was found, and pixels are "
-            "taken as square",
-            highlight=False,
-        )
+    if figures["remark"]:
+        console.print(figures["remark"], highlight=False)
     if (imu := found.imu) is not None:
         axes = "" if imu.observed else "; the camera turned about one axis, which does not tell how it lies"
         console.print(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cmaxslam_fbp.calibration.image_travel import ImageTravel
 from cmaxslam_fbp.calibration.imu_alignment import ImuAlignment
 from cmaxslam_fbp.calibration.lens_calibration import LensCalibration
 from cmaxslam_fbp.calibration.lens_parameters import parameter_values
@@ -48,6 +49,22 @@ def field_of_view_deg(camera: Camera) -> tuple[float, float]:
     return across, down
 
 
+def motion_remark(travel: ImageTravel) -> str:
+    """Return in words what the motion does not tell; nothing where it tells the whole lens."""
+    if not travel.tells_lens:
+        across, down = (f"{100 * share:.0f} %" for share in (travel.across, travel.down))
+        return (
+            f"the motion does not tell the lens: the image travelled by {across} of its width and {down} of its "
+            "height. The lens is what was given, or what is usual"
+        )
+    if travel.untold:
+        return (
+            "the image travelled one way only: of the two focal lengths the one that way was found, and pixels are "
+            "taken as square"
+        )
+    return ""
+
+
 def summary(found: RecordingCalibration) -> dict[str, Any]:
     """Return the figures of a calibration as plain values."""
     camera, lens = found.lens.camera, found.lens
@@ -58,6 +75,7 @@ def summary(found: RecordingCalibration) -> dict[str, Any]:
         "field_of_view_deg": list(field_of_view_deg(camera)),
         "parameters": [asdict(row) for row in parameter_rows(lens)],
         "image_travel": asdict(found.travel),
+        "remark": motion_remark(found.travel),
         "contrast_before": lens.before.contrast,
         "contrast": lens.after.contrast,
         "passages": len(found.passages),

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import time
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -74,6 +75,17 @@ def test_run_adjusts_a_lens_and_says_what_was_gained(run, short, tmp_path):
     assert (camera.cx, camera.cy) == pytest.approx((132.2, 110.7), abs=3)
 
 
+def test_run_keeps_a_lens_that_cannot_be_improved(run, short, tmp_path, monkeypatch):
+    def without_gain(recording, *arguments, **options):
+        lens = SimpleNamespace(camera=None, before=SimpleNamespace(contrast=2.0), after=SimpleNamespace(contrast=2.0))
+        return SimpleNamespace(lens=lens)
+
+    monkeypatch.setattr(calibrating, "refine_calibration", without_gain)
+    told = run("run", short, "--refine-lens", "--duration", 0.5, "--out", "kept", "--quiet").stderr
+    assert "the contrast did not gain: the given calibration stays" in told
+    assert read_calibration(tmp_path / "kept" / "camera.yaml", (240, 180)).fx == pytest.approx(199.092, abs=1e-3)
+
+
 def test_run_finds_the_lens_first(run, short, tmp_path, monkeypatch):
     """The calibration of the recording is not looked at: one of the lenses of the scan leads to it."""
     monkeypatch.setattr(calibrating, "FIELDS_DEG", (56.0,))
@@ -97,7 +109,10 @@ def test_a_gyroscope_that_lies_askew_is_found_and_used_by_the_evaluation(run, sh
     parts = {"camera": recording.camera, "ground_truth": recording.ground_truth, "imu": imu}
     Recording.from_events(list(recording.chunks()), **parts).convert(tmp_path / "askew.bag")
     (tmp_path / "true.txt").write_text("199.092 198.829 132.192 110.713 -0.368436 0.150947 -0.000296 -0.000759 0\n")
-    told = json.loads(run("calibrate", "askew.bag", "--focal", 199, "--out", "camera.yaml", "--json").stdout)
+    kept = "--focal", 199.0, "--fix", "focal", "--fix", "aspect"
+    told = json.loads(run("calibrate", "askew.bag", *kept, "--out", "camera.yaml", "--json").stdout)
+    assert told["camera_matrix"][0][0] == told["camera_matrix"][1][1] == 199.0
+    assert [row["name"] for row in told["parameters"]] == ["cx", "cy", "k1", "k2", "p1", "p2"]
     found = told["imu_alignment"]
     assert found["observed"] == "yes"
     assert np.degrees((Rotation.from_quat(found["quaternion_xyzw"]) * askew.inv()).magnitude()) < 1.0
