@@ -32,7 +32,8 @@ from cmaxslam_fbp.pipeline.result import SlamResult
 from cmaxslam_fbp.pipeline.slam import Slam
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
-_MOST_PASSAGES, _MOST_OF_SCAN = 300_000, 60_000  # that are adjusted to: every n-th of more
+_PASSAGES, _PIXELS = 300_000, 320 * 240  # that are adjusted to, every n-th of more; twice as many of a larger sensor
+_MOST_OF_SCAN = 60_000  # of them by each lens of the scan
 _FEWEST_PASSAGES = 5_000  # of which a lens can be told at all
 _KEPT = 4_000_000  # passages in memory
 _SCAN_S = 3.0
@@ -211,7 +212,8 @@ def _follow(
     stretch = max(tracked.stretches, key=lambda stretch: stretch.end_ns - stretch.start_ns)
     assert isinstance(stretch.spline, RotationSpline)
     inside = passages.between(stretch.start_ns, min(stretch.end_ns, stretch.spline.end_ns))
-    used = every_nth(_tracked(inside, tracked), _MOST_PASSAGES)
+    is_large = camera.width * camera.height > _PIXELS
+    used = every_nth(_tracked(inside, tracked), 2 * _PASSAGES if is_large else _PASSAGES)
     if len(used) < _FEWEST_PASSAGES:
         raise CalibrationError(f"{recording.path}: no rotation was followed that a lens could be told from")
     return _Followed(camera, stretch.spline, used, image_travel(stretch.spline, used, camera))
