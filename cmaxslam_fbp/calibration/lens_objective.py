@@ -59,8 +59,6 @@ class LensObjective:
     start : the state at `theta = 0`
     px_per_px : pixels of the map per pixel of the sensor, at the image's centre
     blur_sigma_px : of the map
-    kernel, reconstruction : of the binning. Here votes are bilinear with their own derivative: with parameters by the
-        hundred and ridges that are nearly flat, value and gradient must agree to the last digits
     """
 
     def __init__(
@@ -70,11 +68,8 @@ class LensObjective:
         start: LensState,
         px_per_px: float,
         blur_sigma_px: float,
-        priors: Priors | None = None,
-        kernel: str = "linear",
-        reconstruction: str | None = None,
     ) -> None:
-        priors = priors or Priors()
+        priors = Priors()
         self._parameters, self._start = parameters, start
         camera = parameters.camera(start.values)
         self._size = camera.height, camera.width
@@ -92,7 +87,9 @@ class LensObjective:
         self._points = warp.points(rotations)
         self.region: Region = find_region(self._points, (projection.height, width), _MARGIN_PX)
         self._middle = (np.array(self.region.frame_shape, np.float32) - 1) / 2
-        self._binning = Binning(self.region.frame_shape, kernel, reconstruction)
+        # Bilinear votes with their own derivative: with parameters by the hundred and ridges that are nearly flat,
+        # value and gradient must agree to the last digits.
+        self._binning = Binning(self.region.frame_shape, "linear", None)
         columns: Boundary = "wrap" if self.region.padding else "zero"
         self._relief = Relief(self.region.shape, blur_sigma_px, columns)
         self._frame: SingleArray = np.empty(self.region.frame_shape, np.float32)
@@ -108,7 +105,6 @@ class LensObjective:
         self._scale_shares = np.array([shares.get(name, 0.0) for name in parameters.names])
         self.lens_count = len(parameters.names)
         self.parameter_count = self._turns + self.lens_count
-        self.evaluations = 0
         self._exponent = self._neutral_exponent(rotations)
         self._areas = AreaWeights(self._grid, warp, self.region.top, self._exponent)
         self._of_all = len(all_events)
@@ -165,7 +161,6 @@ class LensObjective:
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the value, and its gradient by `theta`."""
-        self.evaluations += 1
         turns, changes = self._split(theta)
         state = self.state(theta)
         view = self._grid.view(self._parameters, state.values) if self._parameters.allow(state.values) else None
