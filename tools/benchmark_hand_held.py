@@ -12,10 +12,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cmaxslam_fbp.config import load_config
 from cmaxslam_fbp.evaluation.cmax_slam_metric import event_area
+from cmaxslam_fbp.experiments.machine import describe_machine
 from cmaxslam_fbp.io import open_recording
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
 from cmaxslam_fbp.io.writing import write_recording
@@ -81,17 +80,6 @@ def measure(path: Path, arm: str) -> dict[str, Any]:
     }
 
 
-def bincount_ns() -> float:
-    """Return the time of one np.bincount per event: the machine's calibration."""
-    bins = np.random.default_rng(0).integers(0, 1 << 19, 2_000_000)
-    times = []
-    for _ in range(5):
-        began = time.perf_counter()
-        np.bincount(bins, minlength=1 << 19)
-        times.append(time.perf_counter() - began)
-    return min(times) / len(bins) * 1e9
-
-
 def main() -> None:
     """Parse the command line, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -134,7 +122,7 @@ def main() -> None:
                 f"{row['cpu_s'] / row['duration_s']:.2f} |",
                 flush=True,
             )
-    print(f"\nnp.bincount: {bincount_ns():.2f} ns per event")
+    print(f"\n{describe_machine()}")
     if options.json is not None:
         options.json.write_text(json.dumps(rows, indent=2) + "\n")
 

@@ -1,4 +1,4 @@
-"""How well the events tell the parameters of a lens: standard deviations from the curvature of the contrast."""
+"""How well the events tell the parameters of a lens: their covariance from the curvature of the contrast."""
 
 from __future__ import annotations
 
@@ -9,51 +9,48 @@ import numpy as np
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.calibration.lens_objective import LensObjective
 
-_STEPS_PX = (
-    0.5,
-    1.0,
-    1.5,
-)  # of differences of gradients: by how much events move on the map; one alone shows single votes
-_ITERATIONS = 25
-_CONVERGED = 0.02  # of the residual
+_STEP_PX = 1.0  # of differences of gradients: by how much events move on the map, whatever the direction
+_BLOCKS = 5
+_TINY = 1e-30  # a curvature that is none
 
 
 def lens_covariance(objective: LensObjective) -> FloatArray:
     """Return the covariance (P, P) of the lens parameters, the motion free: the block of the inverse Hessian.
 
-    Columns `H x = e_j` are solved by conjugate gradients, in whitened parameters, with products `H v` from
-    differences of the gradient at either side, the mean over some steps: `P` times some dozens of evaluations, however
-    many control rotations there are.
+    Products `H v` come from differences of the gradient at either side, in whitened parameters.
     """
     count, lenses = objective.parameter_count, objective.lens_count
-    origin = np.zeros(count)
 
     def product(v: FloatArray) -> FloatArray:
-        steps = [objective.whitened_length(step) / max(float(np.linalg.norm(v)), 1e-300) for step in _STEPS_PX]
-        slopes = [(objective(origin + h * v)[1] - objective(origin - h * v)[1]) / (2 * h) for h in steps]
-        return np.asarray(np.mean(slopes, axis=0))
+        h = objective.step_of(v, _STEP_PX)
+        return np.asarray((objective(h * v)[1] - objective(-h * v)[1]) / (2 * h))
 
-    columns = np.stack([conjugate_gradients(product, np.eye(count)[count - lenses + j]) for j in range(lenses)], axis=1)
-    block = columns[count - lenses :]
     white = objective.lens_whitening
-    return np.asarray(white @ ((block + block.T) / 2) @ white.T)
+    return np.asarray(white @ inverse_block(product, np.eye(count)[:, count - lenses :]) @ white.T)
 
 
-def conjugate_gradients(product: Callable[[FloatArray], FloatArray], right: FloatArray) -> FloatArray:
-    """Return the solution `x` of `H x = b`; it ends where a direction has no positive curvature."""
-    x, residual = np.zeros_like(right), right.copy()
-    direction, square = residual.copy(), float(residual @ residual)
-    for _ in range(_ITERATIONS):
-        image = product(direction)
-        curvature = float(direction @ image)
-        if curvature <= 0:
+def inverse_block(product: Callable[[FloatArray], FloatArray], units: FloatArray, blocks: int = _BLOCKS) -> FloatArray:
+    """Return `E^T H^-1 E` (P, P) for orthonormal columns `E` (N, P), from some products with `H`.
+
+    `H` is restricted to the space that `E`, `H E`, `H^2 E`, ... span, block by block: a few, where its eigenvalues lie
+    close together. It ends before a block in which `H` is not positive; with none, variances are of single
+    parameters, infinite where there is no curvature.
+    """
+    basis, images = np.empty((len(units), 0)), np.empty((len(units), 0))
+    new, found = units, None
+    for _ in range(blocks):
+        basis = np.hstack([basis, new])
+        images = np.hstack([images, np.stack([product(column) for column in new.T], axis=1)])
+        inner = basis.T @ images
+        inner = (inner + inner.T) / 2
+        if np.linalg.eigvalsh(inner)[0] <= 0:
             break
-        share = square / curvature
-        x += share * direction
-        residual -= share * image
-        smaller = float(residual @ residual)
-        if smaller < _CONVERGED**2 * float(right @ right):
-            break
-        direction = residual + smaller / square * direction
-        square = smaller
-    return x
+        solved = np.linalg.solve(inner, basis.T @ units)
+        found = units.T @ basis @ solved
+        new = units - images @ solved
+        for _ in range(2):  # once more against rounding
+            new = np.linalg.qr(new - basis @ (basis.T @ new))[0]
+    if found is None:
+        curvature = np.diag(inner)
+        found = np.diag(np.where(curvature > 0, 1 / np.maximum(curvature, _TINY), 1 / _TINY))
+    return (found + found.T) / 2

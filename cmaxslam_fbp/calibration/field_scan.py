@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import least_squares
 
+from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.calibration.bearing_grid import BearingGrid
 from cmaxslam_fbp.calibration.lens_objective import LensState
 from cmaxslam_fbp.calibration.lens_parameters import LensParameters, parameter_values
 from cmaxslam_fbp.calibration.lens_refinement import LensStage, refine_lens
@@ -20,6 +23,11 @@ from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 FIELDS_DEG = (20.0, 28.0, 40.0, 56.0, 78.0, 110.0, 140.0)  # each leads to lenses within a quarter of it, and more
 _STEP_NS = 50_000_000  # between knots of the motion
+_FRONTEND = FrontendConfig(
+    grid="sensor", still_rate_ev_s=0.0, min_evidence=0.0, interval_s=0.02, events_per_packet=10_000
+)
+_FOLLOWED_PIXELS = 320 * 240
+_WIDEST_DEG = 60.0  # off the axis: what lies beyond decides no plumb_bob lens, whose tangents run away there
 # At first only what a rough map shows; what bends the image joins in where pixels count.
 _STAGES = (
     (LensStage(0.25, 1.0, 30), ("focal", "cx", "cy")),
@@ -62,10 +70,41 @@ def try_field_of_view(events: Events, passages: Events, size: SensorSize, field_
     return FieldCandidate(field_deg, camera, rotations, contrast)
 
 
+def convert_lens(camera: Camera, model: str) -> Camera:
+    """Return the camera of another model, with the same principal point, that sees nearest to the same directions.
+
+    Minimises the distances in pixels over a grid on the sensor. The radial coefficients of both are few and smooth:
+    within the image they agree to a fraction of a pixel.
+    """
+    kind = "equidistant" if model == "equidistant" else "plumb_bob"
+    if camera.distortion_model == kind and model != "pinhole":
+        return camera
+    pixels = BearingGrid(camera.width, camera.height).pixels
+    plane = camera.undistort(pixels)
+    seen = np.linalg.norm(plane, axis=1) < np.tan(np.radians(_WIDEST_DEG))
+    rays = np.column_stack([plane[seen], np.ones(int(seen.sum()))])
+    fixed = ("aspect", "cx", "cy", "p1", "p2", "k3", "k4") if model != "pinhole" else ("aspect", "cx", "cy")
+    start = replace(camera, distortion=(), distortion_model=kind)
+    names = [name for name in LensParameters.of(start, model).names if name not in fixed]
+    parameters = LensParameters.of(start, model, fixed=set(LensParameters.of(start, model).names) - set(names))
+
+    def misses(values: FloatArray) -> FloatArray:
+        return (parameters.camera(values).project(rays) - pixels[seen]).reshape(-1)
+
+    found = least_squares(misses, parameter_values(start, names), x_scale=parameters.scales)
+    return parameters.camera(np.asarray(found.x))
+
+
 def follow(events: Events, camera: Camera) -> RotationSpline:
-    """Return the rotation that the frontend sees through a lens; it starts at the identity."""
-    estimator = VelocityEstimator(camera, FrontendConfig(grid="sensor", still_rate_ev_s=0.0, min_evidence=0.0))
-    estimates = list(estimator.run([events]))
+    """Return the rotation that the frontend sees through a lens; it starts at the identity.
+
+    Of a large sensor blocks of pixels are taken for one.
+    """
+    block = max(1, round(np.sqrt(camera.width * camera.height / _FOLLOWED_PIXELS)))
+    size = SensorSize(-(-camera.width // block), -(-camera.height // block))
+    merged = Events(events.t_ns, events.x // block, events.y // block, events.p)
+    estimator = VelocityEstimator(middle_camera(size, camera.fx / block), _FRONTEND)
+    estimates = list(estimator.run([merged]))
     velocities = AngularVelocities(
         np.array([estimate.t_ns for estimate in estimates], np.int64),
         np.array([estimate.velocity for estimate in estimates]),

@@ -28,6 +28,7 @@ _MARGIN_PX = 12
 _NEARLY = 0.999
 _LENS_SHARE = 0.1  # expected curvature of the score by a lens parameter, per event and square pixel that it moves
 _MIN_EVENTS = 10.0  # of a control, where there are hardly any
+_SMALL_PX, _LEAST_MOVED, _TINY = 0.2, 0.01, 1e-300
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,6 @@ class LensObjective:
     start : the state at `theta = 0`
     px_per_px : pixels of the map per pixel of the sensor, at the image's centre
     blur_sigma_px : of the map
-    kernel, reconstruction : of the binning. Here votes are bilinear with their own derivative: with parameters by the
-        hundred and ridges that are nearly flat, value and gradient must agree to the last digits
     """
 
     def __init__(
@@ -69,11 +68,8 @@ class LensObjective:
         start: LensState,
         px_per_px: float,
         blur_sigma_px: float,
-        priors: Priors | None = None,
-        kernel: str = "linear",
-        reconstruction: str | None = None,
     ) -> None:
-        priors = priors or Priors()
+        priors = Priors()
         self._parameters, self._start = parameters, start
         camera = parameters.camera(start.values)
         self._size = camera.height, camera.width
@@ -91,7 +87,9 @@ class LensObjective:
         self._points = warp.points(rotations)
         self.region: Region = find_region(self._points, (projection.height, width), _MARGIN_PX)
         self._middle = (np.array(self.region.frame_shape, np.float32) - 1) / 2
-        self._binning = Binning(self.region.frame_shape, kernel, reconstruction)
+        # Bilinear votes with their own derivative: with parameters by the hundred and ridges that are nearly flat,
+        # value and gradient must agree to the last digits.
+        self._binning = Binning(self.region.frame_shape, "linear", None)
         columns: Boundary = "wrap" if self.region.padding else "zero"
         self._relief = Relief(self.region.shape, blur_sigma_px, columns)
         self._frame: SingleArray = np.empty(self.region.frame_shape, np.float32)
@@ -107,7 +105,6 @@ class LensObjective:
         self._scale_shares = np.array([shares.get(name, 0.0) for name in parameters.names])
         self.lens_count = len(parameters.names)
         self.parameter_count = self._turns + self.lens_count
-        self.evaluations = 0
         self._exponent = self._neutral_exponent(rotations)
         self._areas = AreaWeights(self._grid, warp, self.region.top, self._exponent)
         self._of_all = len(all_events)
@@ -141,9 +138,20 @@ class LensObjective:
         self._score_of(self._view, self._warp.rotations(self._start.rotations), 1.0)
         return self._relief.map.copy()
 
-    def whitened_length(self, moved_px: float) -> float:
-        """Return the length of a change of `theta` that moves events by so many pixels of the map, about."""
-        return moved_px * float(np.sqrt(_LENS_SHARE * len(self._weights)))
+    def step_of(self, direction: FloatArray, moved_px: float) -> float:
+        """Return how far to go from `theta = 0` in a direction, so that events move on the map by so many pixels (RMS).
+
+        Where they hardly move at all it ends at a hundred times the usual way.
+        """
+        usual = float(np.sqrt(_LENS_SHARE * len(self._weights)) / max(np.linalg.norm(direction), _TINY))
+        ends = []
+        for way in (-_SMALL_PX * usual, _SMALL_PX * usual):
+            state = self.state(way * direction)
+            view = self._grid.view(self._parameters, state.values)
+            self._score_of(view, self._warp.rotations(state.rotations), self._scale(state))
+            ends.append(self._points.copy())
+        moved = float(np.sqrt(np.square(ends[1] - ends[0]).sum(axis=1).mean())) / (2 * _SMALL_PX)
+        return moved_px * usual / max(moved, _LEAST_MOVED)
 
     def state(self, theta: FloatArray) -> LensState:
         """Return motion and lens of a `theta`."""
@@ -153,7 +161,6 @@ class LensObjective:
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the value, and its gradient by `theta`."""
-        self.evaluations += 1
         turns, changes = self._split(theta)
         state = self.state(theta)
         view = self._grid.view(self._parameters, state.values) if self._parameters.allow(state.values) else None

@@ -70,7 +70,7 @@ def calibrate(
     from cmaxslam_fbp.cli.progress import stage_progress
     from cmaxslam_fbp.config import load_config
     from cmaxslam_fbp.io.atomic_files import write_file
-    from cmaxslam_fbp.pipeline import calibrating
+    from cmaxslam_fbp.pipeline import calibrating, calibration_results
 
     for file, option in ((out, "--out"), (report, "--report")):
         if file is not None and file.exists() and not overwrite:
@@ -86,11 +86,11 @@ def calibrate(
     except KeyboardInterrupt:
         typer.echo(f"interrupted: {out} was not written", err=True)
         raise typer.Exit(130) from None
-    write_file(out, calibrating.format_calibration(found))
+    write_file(out, calibration_results.format_calibration(found))
     if report is not None:
-        write_file(report, calibrating.calibration_page(found, recording.path.name))
+        write_file(report, calibration_results.calibration_page(found, recording.path.name))
     if as_json:
-        typer.echo(json.dumps(calibrating.summary(found) | {"file": str(out)}, indent=2, allow_nan=False))
+        typer.echo(json.dumps(calibration_results.summary(found) | {"file": str(out)}, indent=2, allow_nan=False))
     else:
         print_calibration(found, out)
 
@@ -100,7 +100,7 @@ def print_calibration(found: RecordingCalibration, out: Path | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from cmaxslam_fbp.pipeline.calibrating import parameter_rows, summary
+    from cmaxslam_fbp.pipeline.calibration_results import parameter_rows, summary
 
     figures = summary(found)
     table = Table(box=None, pad_edge=False)
@@ -115,19 +115,8 @@ def print_calibration(found: RecordingCalibration, out: Path | None) -> None:
         f"{figures['contrast_before']:.4g} with the first lens, {figures['contrast']:.4g} with this one",
         highlight=False,
     )
-    if not found.travel.tells_lens:
-        across, down = (f"{100 * share:.0f} %" for share in (found.travel.across, found.travel.down))
-        console.print(
-            f"the motion does not tell the lens: the image travelled by {across} of its width and {down} of its "
-            "height. The lens is what was given, or what is usual",
-            highlight=False,
-        )
-    elif found.travel.untold:
-        console.print(
-            "the image travelled one way only: of the two focal lengths the one that way was found, and pixels are "
-            "taken as square",
-            highlight=False,
-        )
+    if figures["remark"]:
+        console.print(figures["remark"], highlight=False)
     if (imu := found.imu) is not None:
         axes = "" if imu.observed else "; the camera turned about one axis, which does not tell how it lies"
         console.print(

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from cmaxslam_fbp.backend.hand_refinement import without_hot_pixels
-from cmaxslam_fbp.calibration.field_scan import FIELDS_DEG, FieldCandidate, middle_camera, try_field_of_view
+from cmaxslam_fbp.calibration.field_scan import (
+    FIELDS_DEG,
+    FieldCandidate,
+    convert_lens,
+    middle_camera,
+    try_field_of_view,
+)
 from cmaxslam_fbp.calibration.image_travel import ImageTravel, image_travel
 from cmaxslam_fbp.calibration.imu_alignment import ImuAlignment, align_gyroscope
 from cmaxslam_fbp.calibration.lens_calibration import LensCalibration, calibrate_lens, hold_lens
-from cmaxslam_fbp.calibration.lens_conversion import convert_lens
-from cmaxslam_fbp.calibration.lens_parameters import parameter_values
 from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.errors import CalibrationError
 from cmaxslam_fbp.events import Events, SensorSize
@@ -24,17 +27,18 @@ from cmaxslam_fbp.events.filters import EventFilter
 from cmaxslam_fbp.events.passages import edge_passages, passages_for
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io import Recording
-from cmaxslam_fbp.io.opencv_calibration import Entry, format_opencv_yaml
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.result import SlamResult
 from cmaxslam_fbp.pipeline.slam import Slam
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
-_MOST_PASSAGES, _MOST_OF_SCAN = 300_000, 100_000  # that are adjusted to: every n-th of more
+_PASSAGES, _PIXELS = 300_000, 320 * 240  # that are adjusted to, every n-th of more; twice as many of a larger sensor
+_MOST_OF_SCAN = 60_000  # of them by each lens of the scan
 _FEWEST_PASSAGES = 5_000  # of which a lens can be told at all
 _KEPT = 4_000_000  # passages in memory
-_MOST_FOLLOWED = 8_000_000  # events, by each lens of the scan
 _SCAN_S = 3.0
+_MOST_FOLLOWED = 2_000_000  # events, by each lens of the scan
+_TRACKED_S = 100_000.0  # passages per second, by which the whole recording is tracked
 _THREADS = 2
 _MAPS = (512, 1024, 2048, 4096)
 _USUAL_FIELD_DEG = 56.0  # across: in the middle of those that are tried
@@ -128,15 +132,9 @@ def _passages(recording: Recording, config: Config, start_s: float | None, durat
     size, backend = recording.sensor_size, config.backend
     stream = recording.chunks(start_s, duration_s)
     events = EventFilter(config.events, size).run(stream, stream.defects)
-    parts, count, every = [Events.empty()], 0, 1
-    for chunk in edge_passages(events, size, round((backend.passage_s or 0.05) * NS_PER_S)):
-        part = passages_for(chunk, backend.passage_events, 0)[::every]
-        parts.append(part)
-        count += len(part)
-        if count > _KEPT:
-            parts = [Events.concatenate(parts)[::2]]
-            count, every = len(parts[0]), 2 * every
-    passages = Events.concatenate(parts)
+    longest_ns = round((backend.passage_s or 0.05) * NS_PER_S)
+    runs = edge_passages(events, size, longest_ns)
+    passages = at_most((passages_for(chunk, backend.passage_events, 0) for chunk in runs), _KEPT)
     if len(passages) < _FEWEST_PASSAGES:
         raise CalibrationError(
             f"{recording.path}: {len(passages):,} passages of edges are too few to tell a lens from; "
@@ -160,9 +158,9 @@ def _scan(
     busy = np.convolve(counts, np.ones(min(round(_SCAN_S / 0.5), len(counts))), "valid")
     start_s = float(edges[int(np.argmax(busy))])
     stream = recording.chunks(start_s, _SCAN_S)
-    events = Events.concatenate(list(EventFilter(config.events, size).run(stream, stream.defects)))
-    part = passages.between(int(events.t_ns[0]), int(events.t_ns[-1]))
-    judge = partial(try_field_of_view, every_nth(events, _MOST_FOLLOWED), every_nth(part, _MOST_OF_SCAN), size)
+    events = at_most(EventFilter(config.events, size).run(stream, stream.defects), _MOST_FOLLOWED)
+    part = every_nth(passages.between(int(events.t_ns[0]), int(events.t_ns[-1])), _MOST_OF_SCAN)
+    judge = partial(try_field_of_view, events, part, size)
     found = []
     with ThreadPoolExecutor(_THREADS) as pool:  # compiled loops release the GIL
         for candidate in pool.map(judge, fields):
@@ -200,16 +198,22 @@ def _follow(
     """Track the whole recording through a first lens."""
     on_stage("tracking")
     width = min(_MAPS, key=lambda width: abs(np.log(width / (2 * np.pi * camera.fx * _PX_PER_PX))))
-    backend = config.backend.model_copy(update={"panorama_size": (width, width // 2)})
-    frontend = config.frontend.model_copy(update={"grid": "sensor"})
-    events = config.events.model_copy(update={"time_lapse": 1.0})  # the lens is adjusted along the spline itself
-    tracked = Slam(config.model_copy(update={"backend": backend, "frontend": frontend, "events": events})).run(
+    most_s = min(config.backend.most_passages_s, _TRACKED_S)
+    backend = {"panorama_size": (width, width // 2), "most_passages_s": most_s, "translation": "none"}
+    changes = {
+        "backend": config.backend.model_copy(update=backend),
+        "frontend": config.frontend.model_copy(update={"grid": "sensor"}),
+        "events": config.events.model_copy(update={"time_lapse": 1.0}),  # the lens is adjusted along the spline itself
+        "intensity": config.intensity.model_copy(update={"enabled": False}),
+    }
+    tracked = Slam(config.model_copy(update=changes)).run(
         recording.with_camera(camera), start_s=seconds[0], duration_s=seconds[1]
     )
     stretch = max(tracked.stretches, key=lambda stretch: stretch.end_ns - stretch.start_ns)
     assert isinstance(stretch.spline, RotationSpline)
     inside = passages.between(stretch.start_ns, min(stretch.end_ns, stretch.spline.end_ns))
-    used = every_nth(_tracked(inside, tracked), _MOST_PASSAGES)
+    is_large = camera.width * camera.height > _PIXELS
+    used = every_nth(_tracked(inside, tracked), 2 * _PASSAGES if is_large else _PASSAGES)
     if len(used) < _FEWEST_PASSAGES:
         raise CalibrationError(f"{recording.path}: no rotation was followed that a lens could be told from")
     return _Followed(camera, stretch.spline, used, image_travel(stretch.spline, used, camera))
@@ -238,6 +242,18 @@ def every_nth(events: Events, most: int) -> Events:
     return events[:: max(1, -(-len(events) // most))]
 
 
+def at_most(chunks: Iterable[Events], most: int) -> Events:
+    """Return the events of a stream, every second, fourth, ... of them where there are more than so many."""
+    parts, count, every = [Events.empty()], 0, 1
+    for chunk in chunks:
+        parts.append(chunk[::every])
+        count += len(parts[-1])
+        while count > most:
+            parts = [Events.concatenate(parts)[::2]]
+            count, every = len(parts[0]), 2 * every
+    return Events.concatenate(parts)
+
+
 def _tracked(passages: Events, result: SlamResult) -> Events:
     """Return the passages of the windows that are in the map."""
     kept = np.zeros(len(passages), bool)
@@ -245,90 +261,3 @@ def _tracked(passages: Events, result: SlamResult) -> Events:
         if window.tracking.is_in_map:
             kept |= (passages.t_ns >= window.start_ns) & (passages.t_ns < window.end_ns)
     return passages[kept]
-
-
-@dataclass(frozen=True)
-class ParameterRow:
-    """One line of the table of a lens: a name as in a calibration, its value and standard deviation."""
-
-    name: str
-    value: float
-    deviation: float
-    observed: bool
-
-
-def parameter_rows(lens: LensCalibration) -> list[ParameterRow]:
-    """Return the free parameters of a lens in the units of a calibration: focal lengths in pixels."""
-    camera, known = lens.camera, dict(zip(lens.names, zip(lens.deviations, lens.observed, strict=True), strict=True))
-    rows = []
-    if "focal" in known:
-        rows.append(ParameterRow("fx", camera.fx, camera.fx * float(known["focal"][0]), known["focal"][1]))
-    if "aspect" in known:
-        rows.append(ParameterRow("fy/fx", camera.fy / camera.fx, float(known["aspect"][0]), known["aspect"][1]))
-    names = [name for name in lens.names if name not in ("focal", "aspect")]
-    for name, value in zip(names, parameter_values(camera, names), strict=True):
-        rows.append(ParameterRow(name, float(value), float(known[name][0]), known[name][1]))
-    return rows
-
-
-def field_of_view_deg(camera: Camera) -> tuple[float, float]:
-    """Return the angles that the middle row and the middle column of the sensor see, in degrees."""
-    rays = camera.bearings()
-    row, column = camera.height // 2, camera.width // 2
-    ends = (rays[row, 0], rays[row, -1]), (rays[0, column], rays[-1, column])
-    across, down = (float(np.degrees(np.arccos(np.clip(a @ b, -1, 1)))) for a, b in ends)
-    return across, down
-
-
-def summary(found: RecordingCalibration) -> dict[str, Any]:
-    """Return the figures of a calibration as plain values."""
-    camera, lens = found.lens.camera, found.lens
-    return {
-        "camera_matrix": camera.matrix.tolist(),
-        "distortion_model": camera.distortion_model,
-        "distortion_coefficients": list(camera.distortion),
-        "field_of_view_deg": list(field_of_view_deg(camera)),
-        "parameters": [asdict(row) for row in parameter_rows(lens)],
-        "image_travel": asdict(found.travel),
-        "contrast_before": lens.before.contrast,
-        "contrast": lens.after.contrast,
-        "passages": len(found.passages),
-        "imu_alignment": None if found.imu is None else imu_entries(found.imu),
-        "scan": [{"field_of_view_deg": c.start_deg, "fx": c.camera.fx, "contrast": c.contrast} for c in found.scan],
-    }
-
-
-def format_calibration(found: RecordingCalibration) -> str:
-    """Return a calibration file: the lens, and the standard deviations of its parameters."""
-    rows = parameter_rows(found.lens)
-    deviations = {row.name.replace("/", "_over_"): row.deviation for row in rows if row.observed}
-    held = {row.name.replace("/", "_over_"): row.value for row in rows if not row.observed}
-    sections: dict[str, dict[str, Entry]] = {"standard_deviations": {**deviations}}
-    if held:
-        sections["not_observed"] = {**held}
-    if found.imu is not None:
-        sections["imu_alignment"] = imu_entries(found.imu)
-    return format_opencv_yaml(found.lens.camera, sections)
-
-
-def calibration_page(found: RecordingCalibration, name: str) -> str:
-    """Return a page that shows a calibration."""
-    from cmaxslam_fbp.report.lens_page import LensPicture, lens_page
-
-    before, after = (
-        LensPicture(title, sharpness.contrast, sharpness.over_image, sharpness.map)
-        for title, sharpness in (("First lens", found.lens.before), ("This lens", found.lens.after))
-    )
-    return lens_page(name, summary(found), before, after)
-
-
-def imu_entries(imu: ImuAlignment) -> dict[str, Entry]:
-    """Return what is known of a gyroscope as plain values."""
-    return {
-        "quaternion_xyzw": imu.quaternion_xyzw.tolist(),
-        "time_offset_s": imu.time_offset_s,
-        "bias_rad_s": imu.bias_rad_s.tolist(),
-        "rate_ratio": imu.rate_ratio,
-        "rms_deg_s": imu.rms_deg_s,
-        "observed": "yes" if imu.observed else "no",
-    }

@@ -40,7 +40,7 @@ def lens_page(name: str, figures: Mapping[str, Any], before: LensPicture, after:
             "words": "Nothing of the lens was observed" if level == "bad" else escape(words),
             "model": escape(str(figures["distortion_model"])),
             "tiles": _tiles(figures),
-            "parameters": html_table([_parameter_row(row) for row in rows]),
+            "parameters": html_table([_parameter_row(row) for row in rows]) + _remark(figures["remark"]),
             "sharpness": _sharpness(before, after),
             "maps": "".join(_map(picture) for picture in (before, after)),
             "more": _scan(figures["scan"]) + _gyroscope(figures["imu_alignment"]),
@@ -66,6 +66,10 @@ def _tiles(figures: Mapping[str, Any]) -> str:
     )
 
 
+def _remark(text: str) -> str:
+    return f"<p>{escape(text[0].upper() + text[1:])}.</p>" if text else ""
+
+
 def _parameter_row(row: Mapping[str, Any]) -> tuple[str, ...]:
     known = f"± {row['deviation']:.2g}" if row["observed"] else "not observed: held at what was expected"
     return row["name"], f"{row['value']:.6g}", known
@@ -73,23 +77,24 @@ def _parameter_row(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _sharpness(before: LensPicture, after: LensPicture) -> str:
     """Return both grids in one scale of colours, so that they can be compared."""
-    largest = float(np.nanmax([before.over_image, after.over_image]))
+    both = [before.over_image, after.over_image]
+    ends = float(np.nanmin(both)), float(np.nanmax(both))
     return "".join(
         f"<figure><figcaption>{escape(picture.title)}: {picture.contrast:.3f} in all</figcaption>"
-        f"{_grid(picture.over_image, largest)}</figure>"
+        f"{_grid(picture.over_image, ends)}</figure>"
         for picture in (before, after)
     )
 
 
-def _grid(values: FloatArray, largest: float) -> str:
-    lines = "".join(f"<tr>{''.join(_cell(value, largest) for value in row)}</tr>" for row in values)
+def _grid(values: FloatArray, ends: tuple[float, float]) -> str:
+    lines = "".join(f"<tr>{''.join(_cell(value, ends) for value in row)}</tr>" for row in values)
     return f'<table class="parts">{lines}</table>'
 
 
-def _cell(value: float, largest: float) -> str:
+def _cell(value: float, ends: tuple[float, float]) -> str:
     if not np.isfinite(value):
         return "<td></td>"
-    share = float(np.clip((value - 1) / max(largest - 1, 1e-6), 0, 1))
+    share = (value - ends[0]) / max(ends[1] - ends[0], 1e-6)
     return f'<td style="background:rgb(37 99 235 / {0.05 + 0.6 * share:.2f})">{value:.2f}</td>'
 
 

@@ -10,7 +10,8 @@ from cmaxslam_fbp.calibration.image_travel import ImageTravel, image_travel
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io import Recording, open_recording
-from cmaxslam_fbp.pipeline.calibrating import CalibrationGuess, calibrate, format_calibration, parameter_rows
+from cmaxslam_fbp.pipeline.calibrating import CalibrationGuess, calibrate
+from cmaxslam_fbp.pipeline.calibration_results import format_calibration, motion_remark, parameter_rows
 from cmaxslam_fbp.simulation import Simulation, SimulationSettings
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.spline import RotationSpline
@@ -114,12 +115,25 @@ def test_a_long_way_one_way_tells_the_focal_length_but_not_the_aspect(motion):
     assert lens.deviations[1] == 0.02  # what it was beforehand
 
 
+def test_a_fisheye_is_found_from_a_guess():
+    fisheye = Camera(120, 90, 70.0, 70.0, 57.0, 47.0, (0.02, -0.01, 0.0, 0.0), "equidistant")
+    recording = recording_of(swinging(30, 22, 15), 6, fisheye)
+    found = calibrate(recording, CalibrationGuess("equidistant", focal_px=62.0, fixed=("k3", "k4")))
+    camera = found.lens.camera
+    assert camera.distortion_model == "equidistant"
+    assert all(found.lens.observed)
+    assert camera.fx == pytest.approx(70.0, rel=0.01)
+    assert (camera.cx, camera.cy) == pytest.approx((57.0, 47.0), abs=0.5)
+    assert motion_remark(found.travel) == ""
+
+
 @pytest.mark.real_data
 def test_a_real_roll_over_a_disk_tells_nothing_of_the_lens(real_data):
     recording = open_recording(real_data / "real" / "IMU_rotDisk.aedat")
     found = calibrate(recording, CalibrationGuess("pinhole", field_of_view_deg=53.0))
     assert not any(found.lens.observed)
     assert max(found.travel.across, found.travel.down) < 0.15
+    assert motion_remark(found.travel).startswith("the motion does not tell the lens: the image travelled by ")
 
 
 def test_both_ways_are_needed_or_one_that_is_long():

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cmaxslam_fbp.calibration.deviations import conjugate_gradients
-from cmaxslam_fbp.calibration.field_scan import middle_camera
+from cmaxslam_fbp.calibration.deviations import inverse_block
+from cmaxslam_fbp.calibration.field_scan import convert_lens, middle_camera
 from cmaxslam_fbp.calibration.lens_calibration import calibrate_lens
-from cmaxslam_fbp.calibration.lens_conversion import convert_lens
+from cmaxslam_fbp.calibration.lens_objective import LensState
 from cmaxslam_fbp.calibration.lens_parameters import LensParameters, parameter_values
+from cmaxslam_fbp.calibration.lens_refinement import LensStage
 from cmaxslam_fbp.errors import CalibrationError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.geometry.camera import davis240c
@@ -43,11 +44,38 @@ def test_names_that_a_lens_does_not_have_are_refused():
         LensParameters.of(davis240c(), "omni")
 
 
-def test_conjugate_gradients_solve(random):
-    A = random.normal(size=(12, 12))
-    H = A @ A.T + 5 * np.eye(12)
-    b = random.normal(size=12)
-    np.testing.assert_allclose(H @ conjugate_gradients(lambda v: H @ v, b), b, atol=0.03 * np.linalg.norm(b))
+def test_a_block_of_an_inverse_comes_from_products(random):
+    A = random.normal(size=(40, 40))
+    H, units = A @ A.T / 40 + np.eye(40), np.eye(40)[:, -3:]
+    found = inverse_block(lambda v: H @ v, units)
+    np.testing.assert_allclose(found, np.linalg.inv(H)[-3:, -3:], rtol=0.01, atol=0.002)
+
+
+def test_without_curvature_nothing_is_known():
+    H = np.diag([1.0, 2.0, 4.0, -0.5])
+    variances = np.diag(inverse_block(lambda v: H @ v, np.eye(4)[:, -2:]))
+    assert variances[0] == pytest.approx(0.25)
+    assert variances[1] > 1e20
+
+
+def test_steps_move_events_by_pixels_whatever_the_direction(turning, few):
+    """The focal length, and a principal point that the camera's turn makes up for: steps of very different length."""
+    parameters = LensParameters.of(turning.camera, "plumb_bob")
+    values = parameter_values(turning.camera, parameters.names)
+    objective = LensStage(1.0, 1.0, 1).objective(few, parameters, LensState(turning.spline, values))
+    lengths = []
+    for direction in np.eye(objective.parameter_count)[-objective.lens_count :][:3]:
+        step = objective.step_of(direction, 1.0)
+        lengths.append(step)
+        assert objective.step_of(direction, 2.0) == pytest.approx(2 * step)
+        assert objective.step_of(2 * direction, 1.0) == pytest.approx(step / 2, rel=0.2)
+        places = []
+        for way in (step, -step):
+            objective(way * direction)
+            places.append(objective._points.copy())
+        moved = np.sqrt(np.square(places[0] - places[1]).sum(axis=1).mean())
+        assert moved == pytest.approx(2.0, rel=0.1)
+    assert max(lengths) > 3 * min(lengths)
 
 
 def test_a_wrong_lens_is_put_right(turning):

@@ -12,7 +12,7 @@ from cmaxslam_fbp.calibration.lens_objective import LensObjective, LensState
 from cmaxslam_fbp.calibration.lens_parameters import LensParameters, parameter_values
 from cmaxslam_fbp.calibration.lens_refinement import LensStage, refine_lens
 from cmaxslam_fbp.calibration.lens_warp import LensWarp
-from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.geometry.camera import Camera, dvxplorer
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 
 LENSES = [
@@ -35,7 +35,9 @@ def test_directions_follow_the_parameters(camera):
         np.testing.assert_allclose(view.jacobian[..., j], numeric, atol=1e-6 * np.abs(numeric).max())
 
 
-@pytest.mark.parametrize("camera", LENSES, ids=lambda camera: camera.distortion_model)
+@pytest.mark.parametrize(
+    "camera", [*LENSES, dvxplorer()], ids=lambda camera: f"{camera.distortion_model} {camera.width}"
+)
 def test_interpolated_directions_are_those_of_all_pixels(camera):
     grid, parameters = BearingGrid(camera.width, camera.height), LensParameters.of(camera, camera.distortion_model)
     rays = grid.expand(grid.view(parameters, parameter_values(camera, parameters.names)).rays)

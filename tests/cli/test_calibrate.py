@@ -4,12 +4,17 @@ import json
 import os
 import signal
 import time
+from types import SimpleNamespace
 
 import cv2
+import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
+from cmaxslam_fbp.io import Recording, open_recording
 from cmaxslam_fbp.io.calibration import read_calibration
 from cmaxslam_fbp.pipeline import calibrating
+from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +75,17 @@ def test_run_adjusts_a_lens_and_says_what_was_gained(run, short, tmp_path):
     assert (camera.cx, camera.cy) == pytest.approx((132.2, 110.7), abs=3)
 
 
+def test_run_keeps_a_lens_that_cannot_be_improved(run, short, tmp_path, monkeypatch):
+    def without_gain(recording, *arguments, **options):
+        lens = SimpleNamespace(camera=None, before=SimpleNamespace(contrast=2.0), after=SimpleNamespace(contrast=2.0))
+        return SimpleNamespace(lens=lens)
+
+    monkeypatch.setattr(calibrating, "refine_calibration", without_gain)
+    told = run("run", short, "--refine-lens", "--duration", 0.5, "--out", "kept", "--quiet").stderr
+    assert "the contrast did not gain: the given calibration stays" in told
+    assert read_calibration(tmp_path / "kept" / "camera.yaml", (240, 180)).fx == pytest.approx(199.092, abs=1e-3)
+
+
 def test_run_finds_the_lens_first(run, short, tmp_path, monkeypatch):
     """The calibration of the recording is not looked at: one of the lenses of the scan leads to it."""
     monkeypatch.setattr(calibrating, "FIELDS_DEG", (56.0,))
@@ -81,6 +97,35 @@ def test_run_finds_the_lens_first(run, short, tmp_path, monkeypatch):
     assert (camera.cx, camera.cy) == pytest.approx((132.2, 110.7), abs=5)
     metrics = json.loads((tmp_path / "found" / "metrics.json").read_text())
     assert metrics["absolute_best_fit_rms_deg"] < 0.5
+
+
+def test_a_gyroscope_that_lies_askew_is_found_and_used_by_the_evaluation(run, short, tmp_path):
+    """A bag whose gyroscope has other axes, a late clock and a bias: its place is found, and rates agree with it."""
+    recording = open_recording(short)
+    true = recording.imu
+    askew, bias, late_ns = Rotation.from_euler("xyz", [75, -20, 130], degrees=True), [0.03, -0.02, 0.05], 6_200_000
+    turned = askew.inv().apply(true.angular_velocity_rad_s) + bias
+    imu = ImuSamples(true.t_ns + late_ns, turned, true.linear_acceleration_m_s2)
+    parts = {"camera": recording.camera, "ground_truth": recording.ground_truth, "imu": imu}
+    Recording.from_events(list(recording.chunks()), **parts).convert(tmp_path / "askew.bag")
+    (tmp_path / "true.txt").write_text("199.092 198.829 132.192 110.713 -0.368436 0.150947 -0.000296 -0.000759 0\n")
+    kept = "--focal", 199.0, "--fix", "focal", "--fix", "aspect"
+    told = json.loads(run("calibrate", "askew.bag", *kept, "--out", "camera.yaml", "--json").stdout)
+    assert told["camera_matrix"][0][0] == told["camera_matrix"][1][1] == 199.0
+    assert [row["name"] for row in told["parameters"]] == ["cx", "cy", "k1", "k2", "p1", "p2"]
+    found = told["imu_alignment"]
+    assert found["observed"] == "yes"
+    assert np.degrees((Rotation.from_quat(found["quaternion_xyzw"]) * askew.inv()).magnitude()) < 1.0
+    assert found["time_offset_s"] == pytest.approx(late_ns * 1e-9, abs=5e-4)
+    assert found["bias_rad_s"] == pytest.approx(bias, abs=0.03)
+    assert found["rate_ratio"] == pytest.approx(1, abs=0.03)
+    errors = []
+    for calibration in ("camera.yaml", "true.txt"):
+        run("run", "askew.bag", "--calib", calibration, "--out", "run", "--overwrite", "--quiet")
+        metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+        assert metrics["angular_velocity_reference"] == "gyroscope"
+        errors.append(metrics["angular_velocity_rms_deg_s"])
+    assert errors[0] < 0.1 * errors[1]  # without its place the rates are those about other axes
 
 
 def test_an_interrupted_scan_ends_with_the_lenses_that_are_being_tried(run, short, tmp_path, monkeypatch):
