@@ -112,7 +112,7 @@ def reported(result: SlamResult) -> str:
 
 def is_reported(result: SlamResult) -> bool:
     """Whether the run says that something is wrong."""
-    usual = {"adjusted", "still"}
+    usual = {"tracked", "still"}
     return bool(result.warnings) or any(window.tracking.value not in usual for window in result.windows)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 from cmaxslam_fbp.backend.parallax_evidence import LEAST_PARALLAX_DEG
 from cmaxslam_fbp.backend.tracking import BY_CHANCE, Tracking
 from cmaxslam_fbp.events import SensorSize
@@ -9,6 +11,7 @@ from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.result import SlamResult
 
 _MANY_BY_CHANCE = 0.5  # part of the windows that are still despite their events that is worth a warning
+_FEW_BY_CHANCE, _NOISY = 3, 0.5  # or so many of them, with this part of the events of windows in the map: noise
 _MANY_DROWNED = 0.5  # part of the packets looked at that is worth a warning
 _MANY_HOT_PIXELS, _MANY_HOT_EVENTS = 0.002, 0.1  # parts of the sensor, and of the events, that are worth a warning
 
@@ -34,10 +37,12 @@ def warnings_of(result: SlamResult, size: SensorSize) -> list[str]:
             f"in {other} of {len(result.windows)} windows no rotation explains the image's motion: windows.csv tells "
             "which; the orientation there is not to be trusted"
         )
-    by_chance = sum(window.reason == BY_CHANCE for window in result.windows)
-    if by_chance > _MANY_BY_CHANCE * len(result.windows):
+    by_chance = [window.events for window in result.windows if window.reason == BY_CHANCE]
+    in_map = [window.events for window in result.windows if window.tracking.is_in_map]
+    is_noisy = len(by_chance) >= _FEW_BY_CHANCE and in_map and median(by_chance) > _NOISY * median(in_map)
+    if is_noisy or len(by_chance) > _MANY_BY_CHANCE * len(result.windows):
         lines.append(
-            f"in {by_chance} of {len(result.windows)} windows {BY_CHANCE}: the camera counts as still there; if it "
+            f"in {len(by_chance)} of {len(result.windows)} windows {BY_CHANCE}: the camera counts as still there; if it "
             "moves, its events drown in noise"
         )
     if result.drowned > _MANY_DROWNED:

@@ -45,6 +45,7 @@ _SLOWEST = 4.0  # times `passage_s` that a passage lasts at most
 # The brightness is made of at most so many events, for each pixel per pixel of the map; of a sensor with more pixels
 # than these of fewer, since its tables need the memory.
 _PAINTED_EVENTS, _PAINTED_PIXELS = 8_000_000, 640 * 480
+_FEWEST_LOOKS = 10  # at packets, of which shares are told: one or two say little of a recording
 _PHOTOMETRIC_EVENTS = 3_000_000  # of more, those of a part of the sensor's pixels: each pair takes some 200 bytes
 
 
@@ -361,7 +362,7 @@ class SlamRun:
             hot_pixels=self._filter.hot_pixels,
             sample=self._sample,
             unexplained_motion=unexplained_motion(residuals),
-            drowned=len(feed.drowned) / max(len(feed.drowned) + len(feed.residuals), 1),
+            drowned=len(feed.drowned) / max(len(feed.drowned) + len(feed.residuals), _FEWEST_LOOKS),
             live=None if self._recording.live is None else self._recording.live.figures(),
         )
         result.warnings.extend(self._warnings(result))
