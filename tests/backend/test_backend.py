@@ -218,6 +218,19 @@ def test_a_place_far_away_is_believed_when_two_windows_in_a_row_are_found_there(
         )
 
 
+def test_after_a_silence_a_window_predicted_off_the_map_is_lost_until_the_map_tells(recording, windows):
+    velocities = recording.velocities()
+    omega = velocities.omega_rad_s.copy()
+    omega[115:150, 1] += 6.0  # 120 degrees to the side, while nothing is seen
+    silent = [replace(window, events=window.events[:0]) for window in windows[10:15]]
+    backend = follow(recording, [*windows[:10], *silent], velocities=AngularVelocities(velocities.t_ns, omega))
+    before = backend.state.map.image.copy()
+    report = backend.process(windows[15], AngularVelocities(velocities.t_ns, omega))
+    assert [report.tracking for report in reports_of(backend)[10:15]] == [Tracking.STILL] * 5
+    assert report.tracking is Tracking.LOST
+    np.testing.assert_array_equal(backend.state.map.image, before)
+
+
 def test_the_beginning_gets_better_when_it_is_adjusted_against_the_map(recording, windows):
     backend = follow(recording, windows, bootstrap_s=0.0)
     turns_rad = np.radians(np.linspace(1.0, 0.0, 18))[:, None] * np.array([0.5, 0.7, -0.5])
