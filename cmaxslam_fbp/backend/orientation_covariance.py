@@ -15,7 +15,7 @@ _FLAT = 1e-4  # directions this much less steep than the steepest one count as t
 # check on others.
 _NOISE_SCALE = 3.6  # events of one edge are not independent of each other, and the map has noise of its own
 _MAP_ERROR_PX = 0.035  # of the panorama
-_TIME_ERROR_S = 1.8e-4  # by which the trajectory lags or leads
+_TIME_ERROR_S = 2.5e-4  # by which the trajectory lags or leads
 
 
 def orientation_covariance(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from cmaxslam_fbp.backend.map_search import MapSearch, Place
 from cmaxslam_fbp.backend.state import BackendState
 from cmaxslam_fbp.backend.window import Window
 from cmaxslam_fbp.backend.window_objective import View
-from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
@@ -20,17 +20,17 @@ _SIGMAS_PX = (2.0, None)  # blurs with which a window is adjusted at a place tha
 _BETTER = 1.5  # a window that matches as usual must do so by this factor better than at any other place
 _STANDS_OUT, _CHANCE = 3.0, 0.05  # one that does not, but may see new edges, by this factor; and better than by chance
 _NEARLY = 0.8  # of the least match, of such a place: alone in a small map, chance stands out as well
-_SAME_RAD = np.radians(3.0)  # results nearer than this are one place
+SAME_RAD = np.radians(3.0)  # results nearer than this are one place
 _AT_ONCE, _EVERY = 3, 4  # of lost windows in a row the first ones are searched for, then every so many-th
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A window adjusted at a place of the map, and how well it matches there."""
+    """A window adjusted at a place, and how well it matches the map there; None where there is none."""
 
     view: View
     adjusted: Adjusted
-    match: float
+    match: float | None
 
 
 class Relocaliser:
@@ -38,12 +38,11 @@ class Relocaliser:
 
     Parameters
     ----------
-    config : for the size of the panorama
     adjuster : adjusts the windows
     state : with the map
     """
 
-    def __init__(self, config: BackendConfig, adjuster: Adjuster, state: BackendState) -> None:
+    def __init__(self, adjuster: Adjuster, state: BackendState) -> None:
         self._adjuster, self._state = adjuster, state
         self._search = MapSearch(state.map.size, state.map.planes)
 
@@ -62,30 +61,26 @@ class Relocaliser:
         ----------
         window : the window
         start : its predicted motion, from an orientation that may be wrong
-        ordinary : the result at the predicted orientation, if it lies on the map
+        ordinary : the result at the predicted orientation, if that is plausible
         least_match : of a window that is tracked
         """
         middle_ns = (window.start_ns + window.end_ns) // 2
-        warp = self._adjuster.warp(window)
-        trials = [] if ordinary is None else [ordinary]
-        for place in self._search.places(warp, start, self._state.map):
-            is_likely = place.score >= _WORTH_TRYING * least_match
-            if is_likely and (trial := self._try(window, start, place, middle_ns)) is not None:
-                trials.append(trial)
-        trials.sort(key=lambda trial: trial.match, reverse=True)
+        # The predicted place is tried as the others are: with as much freedom, noise matches better anywhere.
+        predicted = Place(start.rotations_at(middle_ns), np.inf)
+        places = [predicted, *self._search.places(self._adjuster.warp(window), start, self._state.map)]
+        likely = [place for place in places if place.score >= _WORTH_TRYING * least_match]
+        tried = [self._try(window, start, place, middle_ns) for place in likely]
+        trials = [(trial.match, trial) for trial in (ordinary, *tried) if trial is not None and trial.match is not None]
         if not trials:
             return None
-        best = trials[0]
-        others = [
-            trial.match
-            for trial in trials
-            if best.adjusted.spline.angle_to(trial.adjusted.spline, middle_ns) > _SAME_RAD
-        ]
+        match, best = max(trials, key=itemgetter(0))
+        spline = best.adjusted.spline
+        others = [other for other, trial in trials if spline.angle_to(trial.adjusted.spline, middle_ns) > SAME_RAD]
         second = max([*others, 0.0])
-        stands_out = best.match >= max(_NEARLY * least_match, _STANDS_OUT * max(second, _CHANCE))
-        return best if stands_out or best.match >= max(least_match, _BETTER * second) else None
+        stands_out = match >= max(_NEARLY * least_match, _STANDS_OUT * max(second, _CHANCE))
+        return best if stands_out or match >= max(least_match, _BETTER * second) else None
 
-    def _try(self, window: Window, start: RotationSpline, place: Place, middle_ns: int) -> Trial | None:
+    def _try(self, window: Window, start: RotationSpline, place: Place, middle_ns: int) -> Trial:
         """Adjust the window at a place; all its control rotations are free, for what came before does not count."""
         turn = Rotation.from_matrix(place.R_wc @ start.rotations_at(middle_ns).T)
         spline = replace(start, quaternions_xyzw=(turn * Rotation.from_quat(start.quaternions_xyzw)).as_quat())
@@ -96,5 +91,4 @@ class Relocaliser:
         for sigma_px in _SIGMAS_PX:
             adjusted = self._adjuster.adjust(view, spline, 0, blur_sigma_px=sigma_px)
             spline = adjusted.spline
-        match = panorama.match(region, adjusted.image, known)
-        return None if match is None else Trial(view, adjusted, match)
+        return Trial(view, adjusted, panorama.match(region, adjusted.image, known))

@@ -33,6 +33,7 @@ from cmaxslam_fbp.pipeline.step import OnStep, Step
 from cmaxslam_fbp.pipeline.translation import RunTranslation
 from cmaxslam_fbp.pipeline.trust import mark_windows, unexplained_motion
 
+_FEWEST_LOOKS = 10  # at packets, of which shares are told: one or two say little of a recording
 _PHOTOMETRIC_EVENTS = 3_000_000  # of more, those of a part of the sensor's pixels: each pair takes some 200 bytes
 
 
@@ -203,7 +204,7 @@ class SlamRun:
             hot_pixels=events.filter.hot_pixels,
             sample=events.sample,
             unexplained_motion=unexplained_motion(residuals),
-            drowned=len(feed.drowned) / max(len(feed.drowned) + len(feed.residuals), 1),
+            drowned=len(feed.drowned) / max(len(feed.drowned) + len(feed.residuals), _FEWEST_LOOKS),
             live=None if self._recording.live is None else self._recording.live.figures(),
         )
         result.warnings.extend(self._warnings(result))

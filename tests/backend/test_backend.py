@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -188,6 +189,46 @@ def test_after_a_large_error_of_the_velocities_the_camera_is_found_again(recordi
     assert Tracking.FOUND_AGAIN in states
     assert states[-1] is Tracking.TRACKED
     assert rms(recording.errors_deg(backend.state.spline, start_s=1.3)) < 0.15
+
+
+def moved_to(window, other):
+    """The window with the events of another one."""
+    return replace(window, events=replace(other.events, t_ns=other.events.t_ns + window.start_ns - other.start_ns))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_place_far_away_is_believed_when_two_windows_in_a_row_are_found_there(recording, windows, tracked, count):
+    # From 1.2 s on the camera sees for a moment what it saw around 0.4 s.
+    elsewhere = [*windows[:12], *(moved_to(windows[12 + n], windows[4 + n]) for n in range(count))]
+    backend = follow(recording, elsewhere)
+    states = [report.tracking for report in reports_of(backend)]
+    assert states[:12] == [Tracking.TRACKED] * 12
+    middles_ns = [(window.start_ns + window.end_ns) // 2 for window in (windows[12], windows[4])]
+    here, there = (Rotation.from_quat(tracked.state.spline.quaternions_at(t_ns)) for t_ns in middles_ns)
+    assert np.degrees((here.inv() * there).magnitude()) > 15
+    found = Rotation.from_quat(backend.state.spline.quaternions_at(middles_ns[0]))
+    if count == 1:
+        assert states[12] is Tracking.LOST
+        assert np.degrees((here.inv() * found).magnitude()) < 2
+    else:
+        assert states[12:] == [Tracking.FOUND_AGAIN, Tracking.TRACKED]
+        assert np.degrees((there.inv() * found).magnitude()) < 0.5
+        assert backend.state.map.image.sum(dtype=float) == pytest.approx(
+            sum(len(window.leaving) for window in elsewhere), rel=2e-3
+        )
+
+
+def test_after_a_silence_a_window_predicted_off_the_map_is_lost_until_the_map_tells(recording, windows):
+    velocities = recording.velocities()
+    omega = velocities.omega_rad_s.copy()
+    omega[115:150, 1] += 6.0  # 120 degrees to the side, while nothing is seen
+    silent = [replace(window, events=window.events[:0]) for window in windows[10:15]]
+    backend = follow(recording, [*windows[:10], *silent], velocities=AngularVelocities(velocities.t_ns, omega))
+    before = backend.state.map.image.copy()
+    report = backend.process(windows[15], AngularVelocities(velocities.t_ns, omega))
+    assert [report.tracking for report in reports_of(backend)[10:15]] == [Tracking.STILL] * 5
+    assert report.tracking is Tracking.LOST
+    np.testing.assert_array_equal(backend.state.map.image, before)
 
 
 def test_the_beginning_gets_better_when_it_is_adjusted_against_the_map(recording, windows):

@@ -1,6 +1,7 @@
 """A camera at rest whose pixels are noisy: its orientation stays, and its map is empty."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ from scipy.spatial.transform import Rotation
 from cmaxslam_fbp import Slam, load_config, open_recording
 from cmaxslam_fbp.backend.tracking import BY_CHANCE, Tracking
 from cmaxslam_fbp.evaluation import evaluate
+from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.io.writing import write_recording
+from cmaxslam_fbp.pipeline.run_warnings import warnings_of
 from cmaxslam_fbp.simulation import SensorSettings, Simulation, SimulationSettings
 from cmaxslam_fbp.simulation.sensor_settings import SENSORS
 from cmaxslam_fbp.trajectory import RotationTrajectory
@@ -93,3 +96,16 @@ def test_hot_pixels_are_in_run_json_and_reach_neither_pass(run, tmp_path):
     assert figures["hot_pixels"]["events"] > figures["events"]
     panorama = np.load(tmp_path / "hot" / "panorama.npy")
     assert 0.3 * figures["events"] < panorama.sum(dtype=float) <= figures["events"]
+
+
+@pytest.mark.parametrize(
+    ("still_windows", "noise", "is_reported"), [(4, 45_000, True), (4, 2000, False), (2, 45_000, False)]
+)
+def test_a_camera_that_may_move_unseen_in_noise_is_reported(still, still_windows, noise, is_reported):
+    """Windows without evidence whose events are nearly as many as those of windows that move."""
+    result = Slam().run(open_recording(still), duration_s=0.2)
+    window = result.windows[0]
+    rest = [replace(window, events=noise)] * still_windows
+    moving = [replace(window, tracking=Tracking.TRACKED, reason="", events=55_000)] * 40
+    lines = warnings_of(replace(result, windows=rest + moving), SensorSize(240, 180))
+    assert any("its events drown in noise" in line for line in lines) == is_reported
