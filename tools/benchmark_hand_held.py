@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from cmaxslam_fbp.config import load_config
-from cmaxslam_fbp.evaluation.cmax_slam_metric import event_area
 from cmaxslam_fbp.io import open_recording
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
 from cmaxslam_fbp.io.writing import write_recording
@@ -73,7 +72,7 @@ def measure(path: Path, arm: str) -> dict[str, Any]:
         "lost_windows": result.lost_windows,
         "position_cm": None if errors.position_rms_m is None else 100 * errors.position_rms_m,
         "path_cm": None if errors.position_path_rms_m is None else 100 * errors.position_path_rms_m,
-        "event_area": event_area(result.panorama),
+        "event_area": result.event_area,
         "refinement_s": result.timing.refinement_s,
         "cpu_s": time.process_time() - began,
         "duration_s": result.duration_s,

@@ -21,7 +21,7 @@ from cmaxslam_fbp.backend.tracking import WindowReport
 from cmaxslam_fbp.backend.window import Window, cut_into_windows
 from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.errors import RecordingError, TrajectoryError
-from cmaxslam_fbp.evaluation import Evaluation, evaluate
+from cmaxslam_fbp.evaluation import Evaluation, evaluate, event_area
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.filters import EventFilter
 from cmaxslam_fbp.events.passages import LONGEST_NS
@@ -343,6 +343,7 @@ class SlamRun:
         result = SlamResult(
             stretches=stretches,
             panorama=state.map.image,
+            event_area=event_area(state.map.image, state.map.looks),
             velocities=velocities,
             windows=windows,
             events=self._events,

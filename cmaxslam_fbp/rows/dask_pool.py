@@ -27,6 +27,7 @@ dask.config.set(
         "distributed.scheduler.allowed-failures": 10,
         "distributed.scheduler.active-memory-manager.start": False,
         "distributed.worker.profile.enabled": False,
+        "distributed.worker.multiprocessing-method": "forkserver",
         "distributed.worker.memory.monitor-interval": "500ms",
         "distributed.admin.system-monitor.interval": "5s",
         "distributed.admin.tick.interval": "500ms",
@@ -38,6 +39,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of Dask's own dependencies
     from distributed import Client, Future, KilledWorker, LocalCluster
     from distributed.system import MEMORY_LIMIT
+    from distributed.utils import get_mp_context
 
 LOSSES = 2  # of the worker that computes it: then a row has failed
 _LOOK_EVERY_S = 1.0  # for workers that have come or gone
@@ -161,6 +163,7 @@ def local(jobs: int, memory: str | None) -> Iterator[DaskPool]:
         limit = dask.utils.parse_bytes(memory) if memory else MEMORY_LIMIT // jobs
     except ValueError:
         raise ConfigError(f"--memory {memory} is no amount of memory; give one as 4GB") from None
+    get_mp_context().set_forkserver_preload(["distributed.nanny", "distributed.worker", "cmaxslam_fbp.batch.run_task"])
     cluster = LocalCluster(
         n_workers=jobs,
         threads_per_worker=1,
