@@ -97,7 +97,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("benchmark_hand_held"), help="where recordings are kept")
     parser.add_argument("--trajectory", type=Path, help="TUM file with positions; a random hand without it")
     parser.add_argument("--scenes", nargs="+", default=["shapes", "poster"])
-    parser.add_argument("--distances", nargs="+", type=float, default=[0.5, 1.0], metavar="M")
+    parser.add_argument("--distances", nargs="*", type=float, default=[0.5, 1.0], metavar="M")
     parser.add_argument("--room", default="box", choices=["box", "wall", "clutter"])
     parser.add_argument("--sensor", default="davis", choices=sorted(SENSORS))
     parser.add_argument("--duration", type=float, default=30.0, metavar="SECONDS")

@@ -52,7 +52,7 @@ _TRANSLATIONS = {
 # its way, in a pure rotation too, and no such distance is known.
 _ROOMS = {
     "shapes": ("shapes", "wall", 0.5, False),
-    "poster": ("poster", "wall", 0.5, False),
+    "poster": ("poster", "wall", 1.0, False),
     "boxes": ("boxes", "box", 0.5, False),
     "dynamic": ("boxes", "box", 1.0, True),
 }

@@ -44,6 +44,8 @@ with warnings.catch_warnings():
 LOSSES = 2  # of the worker that computes it: then a row has failed
 _LOOK_EVERY_S = 1.0  # for workers that have come or gone
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
+# What most rows need is imported once, by the process that all workers are forked from.
+_IMPORTED = ["distributed.nanny", "distributed.worker", "cmaxslam_fbp.batch.run_task"]
 _ANY_PORT = "localhost:0"  # of Dask's own page: the usual one may be taken
 _PATIENCE_S = 30.0  # for a scheduler, and for its first worker
 
@@ -163,7 +165,7 @@ def local(jobs: int, memory: str | None) -> Iterator[DaskPool]:
         limit = dask.utils.parse_bytes(memory) if memory else MEMORY_LIMIT // jobs
     except ValueError:
         raise ConfigError(f"--memory {memory} is no amount of memory; give one as 4GB") from None
-    get_mp_context().set_forkserver_preload(["distributed.nanny", "distributed.worker", "cmaxslam_fbp.batch.run_task"])
+    get_mp_context().set_forkserver_preload(_IMPORTED)
     cluster = LocalCluster(
         n_workers=jobs,
         threads_per_worker=1,
