@@ -8,6 +8,7 @@ import warnings
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -67,7 +68,9 @@ class DaskPool:
                 while waiting and len(running) < slots:
                     row = waiting.popleft()
                     _mark(row, out).unlink(missing_ok=True)  # of a batch that was ended
-                    future = self._client.submit(compute, row, row.key, place, slots, key=_name(row), pure=False)
+                    future = self._client.submit(
+                        compute, row, self._cluster is None, place, slots, key=_name(row), pure=False
+                    )
                     running[future] = row
                     future.add_done_callback(done.put)
                     on_start(row)
@@ -94,9 +97,9 @@ class DaskPool:
         return int(sum(threads.values()))
 
 
-def compute(row: Row, key: str, out: str, jobs: int) -> Values:
-    """Compute a row on a worker; its sources must be those that its key was made of."""
-    if row.key != key:
+def compute(row: Row, is_elsewhere: bool, out: str, jobs: int) -> Values:
+    """Compute a row on a worker; the sources of one that is elsewhere must be those that the row's key was made of."""
+    if is_elsewhere and replace(row).key != row.key:
         raise ConfigError("a worker has other sources of cmaxslam-fbp than this program; install the same on all")
     keep_freed_memory()
     known = row.known(Path(out))  # of a worker that was lost before it had passed it on
