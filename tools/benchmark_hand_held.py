@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from cmaxslam_fbp.config import load_config
-from cmaxslam_fbp.evaluation.cmax_slam_metric import event_area
 from cmaxslam_fbp.experiments.machine import describe_machine
 from cmaxslam_fbp.io import open_recording
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
@@ -72,7 +71,7 @@ def measure(path: Path, arm: str) -> dict[str, Any]:
         "lost_windows": result.lost_windows,
         "position_cm": None if errors.position_rms_m is None else 100 * errors.position_rms_m,
         "path_cm": None if errors.position_path_rms_m is None else 100 * errors.position_path_rms_m,
-        "event_area": event_area(result.panorama),
+        "event_area": result.event_area,
         "refinement_s": result.timing.refinement_s,
         "cpu_s": time.process_time() - began,
         "duration_s": result.duration_s,
@@ -86,7 +85,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("benchmark_hand_held"), help="where recordings are kept")
     parser.add_argument("--trajectory", type=Path, help="TUM file with positions; a random hand without it")
     parser.add_argument("--scenes", nargs="+", default=["shapes", "poster"])
-    parser.add_argument("--distances", nargs="+", type=float, default=[0.5, 1.0], metavar="M")
+    parser.add_argument("--distances", nargs="*", type=float, default=[0.5, 1.0], metavar="M")
     parser.add_argument("--room", default="box", choices=["box", "wall", "clutter"])
     parser.add_argument("--sensor", default="davis", choices=sorted(SENSORS))
     parser.add_argument("--duration", type=float, default=30.0, metavar="SECONDS")

@@ -41,11 +41,17 @@ class PanoramaMap:
         self.visits: npt.NDArray[np.uint16] = np.zeros((height, width), np.uint16)
         self.image: SingleArray = np.zeros((height, width), np.float32)
         self.planes = field_of_view_planes(camera)
+        self._looks: npt.NDArray[np.uint16] | None = None  # of a map whose events were added everywhere
 
     @property
     def size(self) -> tuple[int, int]:
         """Width and height."""
         return self.image.shape[1], self.image.shape[0]
+
+    @property
+    def looks(self) -> npt.NDArray[np.uint16]:
+        """How often each pixel was in view while its events were added (height, width)."""
+        return np.minimum(self.visits, self._config.max_visits) if self._looks is None else self._looks
 
     def weighted(self, known: SingleArray, window_image: SingleArray) -> SingleArray:
         """Return `alpha I_G` (rows, columns): the map on a region, as dense as the image of a window there.
@@ -89,6 +95,7 @@ class PanoramaMap:
     def emptied(self) -> PanoramaMap:
         """Return a map without events, on which no pixel was seen yet: what is added to it is added everywhere."""
         other = copy(self)
+        other._looks = self.visits if self._looks is None else self._looks
         other.image, other.visits = np.zeros_like(self.image), np.zeros_like(self.visits)
         return other
 

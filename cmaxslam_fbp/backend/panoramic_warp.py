@@ -13,6 +13,8 @@ from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 
+Times = npt.NDArray[np.int64]
+
 
 class HasRotations(Protocol):
     """A trajectory."""
@@ -20,6 +22,20 @@ class HasRotations(Protocol):
     def rotations_at(self, t_ns: npt.ArrayLike) -> FloatArray:
         """Return `R_wc` at times as matrices (..., 3, 3)."""
         ...
+
+
+def cut_into_slots(t_ns: Times, start_ns: int, end_ns: int, slot_ns: int) -> tuple[Times, Times, SingleArray]:
+    """Divide time into slots; return their edges (S + 1,), each one's first event, and events' places (N,) in theirs.
+
+    Times are in order, and all in `[start_ns, end_ns]`. Places go from 0 to 1; the last slot may be shorter.
+    """
+    slots = max(1, -(-(end_ns - start_ns) // slot_ns))
+    edges_ns = np.minimum(start_ns + slot_ns * np.arange(slots + 1, dtype=np.int64), end_ns)
+    first = np.searchsorted(t_ns, edges_ns, side="left").astype(np.int64)
+    first[-1] = len(t_ns)
+    since = t_ns - start_ns
+    slot = np.minimum(since // slot_ns, slots - 1)
+    return edges_ns, first, ((since - slot * slot_ns) / np.diff(edges_ns)[slot]).astype(np.float32)
 
 
 class PanoramicWarp:
@@ -45,14 +61,7 @@ class PanoramicWarp:
         end_ns: int,
         slot_ns: int,
     ) -> None:
-        slots = max(1, -(-(end_ns - start_ns) // slot_ns))
-        self.edges_ns = np.minimum(start_ns + slot_ns * np.arange(slots + 1, dtype=np.int64), end_ns)
-        self._first = np.searchsorted(events.t_ns, self.edges_ns, side="left").astype(np.int64)
-        self._first[-1] = len(events)
-        since = events.t_ns - start_ns
-        slot = np.minimum(since // slot_ns, slots - 1)
-        lengths = np.diff(self.edges_ns)[slot]
-        self._place: SingleArray = ((since - slot * slot_ns) / lengths).astype(np.float32)
+        self.edges_ns, self._first, self._place = cut_into_slots(events.t_ns, start_ns, end_ns, slot_ns)
         self._bearings: SingleArray = np.empty((3, len(events)), np.float32)
         kernels.look_up(events.x, events.y, bearings, self._bearings)
         self.projection = projection

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend import parallax_warp_kernels as kernels
+from cmaxslam_fbp.backend.panoramic_warp import cut_into_slots
 from cmaxslam_fbp.backend.panoramic_warp_kernels import look_up
 from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.events import Events
@@ -44,19 +45,13 @@ class ParallaxWarp:
         *,
         has_map: bool = False,
     ) -> None:
-        slots = max(1, -(-(end_ns - start_ns) // slot_ns))
-        self.edges_ns = np.minimum(start_ns + slot_ns * np.arange(slots + 1, dtype=np.int64), end_ns)
-        self._first = np.searchsorted(events.t_ns, self.edges_ns, side="left").astype(np.int64)
-        self._first[-1] = len(events)
-        since = events.t_ns - start_ns
-        slot = np.minimum(since // slot_ns, slots - 1)
-        self._place: SingleArray = ((since - slot * slot_ns) / np.diff(self.edges_ns)[slot]).astype(np.float32)
+        self.edges_ns, self._first, self._place = cut_into_slots(events.t_ns, start_ns, end_ns, slot_ns)
         self._bearings: SingleArray = np.empty((3, len(events)), np.float32)
         look_up(events.x, events.y, bearings, self._bearings)
         self.table = table
         self.cells: npt.NDArray[np.int32] = np.zeros(len(events), np.int32)
         # What all slots have in common stays in the weights where events meet only one another.
-        self._shares = np.zeros(slots) if has_map else np.diff(self._first) / max(len(events), 1)
+        self._shares = np.zeros(len(self._first) - 1) if has_map else np.diff(self._first) / max(len(events), 1)
         self._weights: SingleArray = np.empty(len(events), np.float32)
 
     def __len__(self) -> int:

@@ -90,7 +90,7 @@ class TrackingMonitor:
 
     Parameters
     ----------
-    lost_correlation : part of the usual correlation below which tracking is lost
+    lost_correlation : part of the usual correlation below which tracking is lost; 0 for never
     lost_step_rad : turn against the prediction above which it is lost, whatever the match
     """
 
@@ -101,8 +101,8 @@ class TrackingMonitor:
 
     @property
     def least_match(self) -> float | None:
-        """The least match of a window that is not lost; None before anything is usual."""
-        if len(self._usual) < _FEWEST:
+        """The least match of a window that is not lost; None before anything is usual, or where none is ever lost."""
+        if len(self._usual) < _FEWEST or self._lost_correlation == 0:
             return None
         return self._lost_correlation * float(np.median(self._usual))
 

@@ -118,8 +118,3 @@ def _errors(sampled: RotationTrajectory, ground_truth: RotationTrajectory, align
     every = round(_RELATIVE_EVERY_S * _RATE_HZ)
     relative = relative_errors_deg_s(sampled, ground_truth, _RELATIVE_STEP_S)[::every]
     return rms(absolute), rms(relative) if len(relative) else None
-
-
-def event_area(panorama: npt.NDArray[np.float32]) -> float:
-    """Return the share of a map's pixels that hold events: of two maps of the same events, the sharper has less."""
-    return float(np.count_nonzero(panorama >= 0.5)) / panorama.size

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cmaxslam_fbp.config import Config
-from cmaxslam_fbp.evaluation import evaluate, event_area
+from cmaxslam_fbp.evaluation import evaluate
 from cmaxslam_fbp.experiments.sequences import StudySequence, open_sequence
 from cmaxslam_fbp.experiments.workbench import Workbench
 from cmaxslam_fbp.io.atomic_files import write_file
@@ -81,7 +81,7 @@ def measure_slam(settings: Mapping[str, Any], out: Path) -> Values:
         "duration_s": result.duration_s,
         "windows": len(result.windows),
         "lost_windows": result.lost_windows,
-        "event_area_percent": 100 * event_area(result.panorama),
+        "event_area_percent": 100 * result.event_area,
         "evaluations_per_window": float(np.mean([window.evaluations for window in result.windows])),
         "real_time_factor": result.real_time_factor,
         "cpu_s": cpu_s,

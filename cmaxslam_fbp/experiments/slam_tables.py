@@ -17,7 +17,7 @@ METRIC = (
     "Abs and Rel as CMax-SLAM publishes them: aligned at {align_at_s:g} s, RMS angle in deg, and of relative rotations "
     "over 1 s in deg/s, at 50 Hz over the first 30 s, against a ground truth after a low pass of 50 ms; the floor is "
     "what a perfect estimate has by that filter, and 'unfiltered' is without it. Beside them Abs with the world's "
-    "rotation from the best fit, unfiltered, and the event area: the share of the map's pixels that hold events. "
+    "rotation from the best fit, unfiltered, and the event area: the share of the map's pixels that its events fill. "
     "CPU s is what a run takes of all cores, which other work on the machine hardly changes."
 )
 Published = Mapping[str, Mapping[str, tuple[float, float] | None]]  # Abs and Rel by method and scene; None: it fails

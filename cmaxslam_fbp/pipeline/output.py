@@ -20,7 +20,6 @@ from cmaxslam_fbp import __version__
 from cmaxslam_fbp.arrays import FloatArray, Picture, SingleArray
 from cmaxslam_fbp.config import Config, dump_config
 from cmaxslam_fbp.errors import CmaxSlamError
-from cmaxslam_fbp.evaluation import event_area
 from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.io.atomic_files import Contents, write_file
 from cmaxslam_fbp.io.opencv_calibration import format_opencv_yaml
@@ -231,7 +230,7 @@ def _run_figures(run: Run) -> str | None:
             "photometric_errors": result.photometric_errors,
             "parallax_deg": result.parallax_deg,
             "scene_distance_m": result.scene_distance_m,
-            "event_area": event_area(result.panorama),
+            "event_area": result.event_area,
             "threshold_ratio": None if result.brightness is None else result.brightness.threshold_ratio,
             "hot_pixels": {
                 "count": len(result.hot_pixels.pixels),

@@ -51,6 +51,8 @@ class SlamResult:
         orientation is the identity.
     panorama : (height, width) float32
         The map: event counts on an equirectangular image.
+    event_area : float
+        The share of the map's pixels that its events fill: of two maps of the same events, the sharper has less.
     velocities : Velocities
         The frontend's, in an array with the fields `t_ns`, `omega_rad_s`, `status` and `events`.
     windows : list of WindowReport
@@ -92,6 +94,7 @@ class SlamResult:
 
     stretches: tuple[Stretch, ...]
     panorama: npt.NDArray[np.float32]
+    event_area: float
     velocities: Velocities
     windows: list[WindowReport]
     events: int

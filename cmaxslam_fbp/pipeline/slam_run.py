@@ -16,7 +16,7 @@ from cmaxslam_fbp.backend.tracking import WindowReport
 from cmaxslam_fbp.backend.window import Window
 from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.errors import RecordingError, TrajectoryError
-from cmaxslam_fbp.evaluation import Evaluation, evaluate
+from cmaxslam_fbp.evaluation import Evaluation, evaluate, event_area
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
@@ -186,6 +186,7 @@ class SlamRun:
         result = SlamResult(
             stretches=stretches,
             panorama=state.map.image,
+            event_area=event_area(state.map.image, state.map.looks),
             velocities=velocities,
             windows=windows,
             events=events.count,

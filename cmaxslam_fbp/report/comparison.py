@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cmaxslam_fbp.errors import OutputError
-from cmaxslam_fbp.evaluation import event_area
 from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.report.page import data_uri, fill_template, read_resource
 from cmaxslam_fbp.report.plots import Curve, Panel, plot_bars, plot_panels
@@ -39,6 +38,10 @@ def _of_run(name: str) -> Figure:
     return lambda files: files.run.get(name)
 
 
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
 _ERRORS: dict[str, Figure] = {
     "absolute error, RMS [deg]": _metric("absolute_best_fit_rms_deg"),
     "absolute error, largest [deg]": _metric("absolute_best_fit_max_deg"),
@@ -56,7 +59,7 @@ _OTHER: dict[str, Figure] = {
     "duration [s]": lambda files: files.duration_s,
     "events [million]": lambda files: files.run.get("events", 0) / 1e6,
     "windows lost": _of_run("windows_lost"),
-    "event area [% of the map]": lambda files: 100 * event_area(files.panorama),
+    "event area [% of the map]": lambda files: _percent(files.run.get("event_area")),
     "evaluations per window": _of_run("evaluations_per_window"),
 }
 

@@ -6,7 +6,6 @@ import shlex
 from html import escape
 from typing import Any
 
-from cmaxslam_fbp.evaluation import event_area
 from cmaxslam_fbp.report.run_files import RunFiles
 
 
@@ -45,8 +44,8 @@ def key_figures(files: RunFiles) -> list[tuple[str, str, str]]:
     if run.get("real_time_factor") and "wall_s" in run:
         figures.append(("Speed", f"{run['real_time_factor']:.2f}x", f"of real time; {run['wall_s']:.1f} s in all"))
     figures.append(("Recording", f"{files.duration_s:.2f} s", f"{run.get('events', 0) / 1e6:.2f} million events"))
-    size, area = f"{files.panorama.shape[1]} x {files.panorama.shape[0]}", 100 * event_area(files.panorama)
-    figures.append(("Map", size, f"event area {area:.2f} %"))
+    size, area = f"{files.panorama.shape[1]} x {files.panorama.shape[0]}", run.get("event_area")
+    figures.append(("Map", size, "" if area is None else f"event area {100 * area:.2f} %"))
     return figures
 
 

@@ -46,6 +46,7 @@ class RunFigures(Values):
     evaluations_per_window: Number | None = None
     refinement_turns_deg: list[Number] | None = None
     parallax_deg: Number | None = None
+    event_area: Number | None = None
     scene_distance_m: Number | None = None
     peak_memory_mb: Number | None = None
     command: list[Any] | None = None

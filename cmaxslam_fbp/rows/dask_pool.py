@@ -8,6 +8,7 @@ import warnings
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -27,6 +28,7 @@ dask.config.set(
         "distributed.scheduler.allowed-failures": 10,
         "distributed.scheduler.active-memory-manager.start": False,
         "distributed.worker.profile.enabled": False,
+        "distributed.worker.multiprocessing-method": "forkserver",
         "distributed.worker.memory.monitor-interval": "500ms",
         "distributed.admin.system-monitor.interval": "5s",
         "distributed.admin.tick.interval": "500ms",
@@ -38,10 +40,13 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of Dask's own dependencies
     from distributed import Client, Future, KilledWorker, LocalCluster
     from distributed.system import MEMORY_LIMIT
+    from distributed.utils import get_mp_context
 
 LOSSES = 2  # of the worker that computes it: then a row has failed
 _LOOK_EVERY_S = 1.0  # for workers that have come or gone
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
+# What most rows need is imported once, by the process that all workers are forked from.
+_IMPORTED = ["distributed.nanny", "distributed.worker", "cmaxslam_fbp.batch.run_task"]
 _ANY_PORT = "localhost:0"  # of Dask's own page: the usual one may be taken
 _PATIENCE_S = 30.0  # for a scheduler, and for its first worker
 
@@ -63,7 +68,9 @@ class DaskPool:
                 while waiting and len(running) < slots:
                     row = waiting.popleft()
                     _mark(row, out).unlink(missing_ok=True)  # of a batch that was ended
-                    future = self._client.submit(compute, row, row.key, place, slots, key=_name(row), pure=False)
+                    future = self._client.submit(
+                        compute, row, self._cluster is None, place, slots, key=_name(row), pure=False
+                    )
                     running[future] = row
                     future.add_done_callback(done.put)
                     on_start(row)
@@ -90,9 +97,9 @@ class DaskPool:
         return int(sum(threads.values()))
 
 
-def compute(row: Row, key: str, out: str, jobs: int) -> Values:
-    """Compute a row on a worker; its sources must be those that its key was made of."""
-    if row.key != key:
+def compute(row: Row, is_elsewhere: bool, out: str, jobs: int) -> Values:
+    """Compute a row on a worker; the sources of one that is elsewhere must be those that the row's key was made of."""
+    if is_elsewhere and replace(row).key != row.key:
         raise ConfigError("a worker has other sources of cmaxslam-fbp than this program; install the same on all")
     keep_freed_memory()
     known = row.known(Path(out))  # of a worker that was lost before it had passed it on
@@ -161,6 +168,7 @@ def local(jobs: int, memory: str | None) -> Iterator[DaskPool]:
         limit = dask.utils.parse_bytes(memory) if memory else MEMORY_LIMIT // jobs
     except ValueError:
         raise ConfigError(f"--memory {memory} is no amount of memory; give one as 4GB") from None
+    get_mp_context().set_forkserver_preload(_IMPORTED)
     cluster = LocalCluster(
         n_workers=jobs,
         threads_per_worker=1,

@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,9 @@ class Row:
     settings: Mapping[str, Any] = field(default_factory=dict)
     places: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def key(self) -> str:
-        """A digest of the work, its settings and the sources that it uses."""
+        """A digest of the work, its settings and the sources that it uses; it travels with the row to a worker."""
         described = {
             "work": f"{self.work.__module__}.{self.work.__qualname__}",
             "settings": dict(self.settings),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from cmaxslam_fbp.evaluation import evaluate, event_area
+from cmaxslam_fbp.evaluation import evaluate
 from cmaxslam_fbp.evaluation.cmax_slam_metric import cmax_slam_errors, low_pass
 from cmaxslam_fbp.io.trajectory_files import write_trajectory
 from cmaxslam_fbp.trajectory import RotationTrajectory
@@ -104,13 +104,6 @@ def test_time_counts_from_the_origin_or_from_where_the_comparison_starts():
     later = evaluate(drift, truth, origin_ns=100_000_000_000, start_s=2.0).cmax_slam
     t_s = np.arange(1500) / 50
     assert later.abs_deg == pytest.approx(np.sqrt(np.mean((2 * (t_s - 1)) ** 2)), rel=1e-9)
-
-
-def test_the_event_area_is_the_share_of_pixels_with_events():
-    panorama = np.zeros((4, 8), np.float32)
-    panorama[1, 2:5] = 1, 20, 300
-    panorama[2, 2] = 0.4  # less than half an event
-    assert event_area(panorama) == 3 / 32
 
 
 def test_the_command_prints_the_published_errors(run, tmp_path):

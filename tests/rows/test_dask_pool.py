@@ -1,6 +1,7 @@
 """Workers of a real cluster: what they compute is what this process computes, and what they lose is done again."""
 
 import os
+import pickle
 import signal
 import stat
 import sys
@@ -9,6 +10,7 @@ from collections import deque
 import pytest
 
 from cmaxslam_fbp.errors import ConfigError, OutputError
+from cmaxslam_fbp.rows import row as rows_row
 from cmaxslam_fbp.rows.pools import PoolSettings, open_pool
 from cmaxslam_fbp.rows.row import Row
 from cmaxslam_fbp.rows.running import outcomes, run_rows
@@ -114,6 +116,16 @@ def test_workers_that_are_lost_while_they_start_are_replaced(work, tmp_path):
         assert [values["double"] for values in run_rows(rows, tmp_path, pool=pool)] == [0, 2, 4]
 
 
+def test_a_worker_with_other_sources_refuses(work, tmp_path, monkeypatch):
+    row = Row("one", work.double, {"number": 1})
+    assert row.path(tmp_path).stem == row.key  # is known from here on, and travels with it
+    sent = pickle.loads(pickle.dumps(row))
+    monkeypatch.setattr(rows_row, "source_digest", lambda file: "edited")
+    with pytest.raises(ConfigError, match="a worker has other sources"):
+        compute(sent, True, str(tmp_path), 1)
+    assert compute(sent, False, str(tmp_path), 1) == {"double": 2, "jobs": 1}
+
+
 def test_losses_are_counted_until_a_row_has_ended(work, tmp_path):
     row = Row("one", work.double, {"number": 1})
     mark = row.path(tmp_path).with_suffix(".begun")
@@ -122,11 +134,11 @@ def test_losses_are_counted_until_a_row_has_ended(work, tmp_path):
     assert not mark.exists()
     mark.write_bytes(b"..")  # two losses
     with pytest.raises(OutputError, match="one: its worker was lost twice"):
-        compute(row, row.key, str(tmp_path), 1)
+        compute(row, True, str(tmp_path), 1)
     mark.write_bytes(b".")
-    assert compute(row, row.key, str(tmp_path), 1) == {"double": 2, "jobs": 1}
+    assert compute(row, True, str(tmp_path), 1) == {"double": 2, "jobs": 1}
     assert not mark.exists()
-    assert compute(row, row.key, str(tmp_path), 5) == {"double": 2, "jobs": 1}  # known by now
+    assert compute(row, True, str(tmp_path), 5) == {"double": 2, "jobs": 1}  # known by now
 
 
 FAKE_SBATCH = """#!/bin/sh
