@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from threading import Thread
+
 import numpy as np
 
 from cmaxslam_fbp.backend.hand_adjustment import HandHeld, HandStage
@@ -53,6 +56,7 @@ class ParallaxEvidence:
 
     def __init__(self) -> None:
         self._fullest = self._last = _Stretch(0)
+        self._is_prepared = False
 
     def add(self, passages: Events) -> None:
         """Take passages of a next part of the recording."""
@@ -63,6 +67,10 @@ class ParallaxEvidence:
         self._last.add(passages)
         if self._last.passed > self._fullest.passed:
             self._fullest = self._last
+        if not self._is_prepared and passages.t_ns[-1] - self._last.start_ns >= _SHORTEST_NS:
+            # There will be a trial. SciPy, which it needs, takes a while to import: that is done beside the run.
+            self._is_prepared = True
+            Thread(target=import_module, args=["scipy.optimize"], daemon=True).start()
 
     def parallax_deg(self, camera: Camera, rotations: RotationSpline) -> float | None:
         """Return the parallax; 0 where a rotation explains as much, None where there is too little to tell."""
