@@ -48,7 +48,7 @@ _TRANSLATIONS = {
     "dynamic": ("boxes", 0.33, True),
 }
 # What the hand-held rotations show, in which room, how far its front wall is, and foreground. At these distances the
-# preset `cmax_slam` has about CMax-SLAM's published Abs (shapes 5.50, boxes 5.53, dynamic 3.65 deg). On poster it loses
+# preset `cmax_slam` has about CMax-SLAM's published Abs (shapes 5.50, boxes 5.54, dynamic 3.65 deg). On poster it loses
 # its way at 0.5 m, at 1 m and in a pure rotation: no distance does that there.
 _ROOMS = {
     "shapes": ("shapes", "wall", 0.5, False),
