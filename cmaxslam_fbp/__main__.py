@@ -1,5 +1,5 @@
 """`python -m cmaxslam_fbp` is `cmaxslam-fbp`."""
 
-from cmaxslam_fbp.cli import main
+from cmaxslam_fbp.cli import program
 
-main()
+program()

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import io
 import os
 import sys
+import threading
+from contextlib import suppress
 
 from cmaxslam_fbp.cli.app import app
 from cmaxslam_fbp.errors import CmaxSlamError, short_line
+
+
+def program() -> None:
+    """Run the program as a process of its own.
+
+    All that it has opened is closed by then, and the process ends as it is: to take modules and compiled code apart
+    one by one takes longer than to start.
+    """
+    try:
+        main()
+        code = 0
+    except SystemExit as ending:
+        if not isinstance(ending.code, int | None) or any(not thread.daemon for thread in threading.enumerate()[1:]):
+            raise  # as usual: there is something to say, or somebody at work
+        code = ending.code or 0
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # its reader has gone
+            stream.flush()
+    os._exit(code)
 
 
 def main() -> None:
@@ -51,4 +74,4 @@ def _last_words(error: BaseException) -> str:
     return f"error: {words[:180]}; this is unforeseen: please report it, with what --debug shows"
 
 
-__all__ = ["main"]
+__all__ = ["main", "program"]
