@@ -26,6 +26,7 @@ from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.feed import Feed
 from cmaxslam_fbp.pipeline.gaps import Stretch
+from cmaxslam_fbp.pipeline.memory import give_back_memory
 from cmaxslam_fbp.pipeline.result import SlamResult, Timing
 from cmaxslam_fbp.pipeline.run_events import RunEvents
 from cmaxslam_fbp.pipeline.run_warnings import warnings_of
@@ -52,6 +53,7 @@ class SlamRun:
         self._config, self._recording, self._on_step = config, recording, on_step
         camera = recording.require_camera()
         self._reference_faults = recording.check_reference()  # now, so that nothing is lost by it at the end
+        give_back_memory()  # what reading it took
         self._events = RunEvents(config, recording, start_s, duration_s, keep_events_s)
         self._estimator = VelocityEstimator(camera, config.frontend)
         self._backend = Backend(config.backend, camera)
@@ -234,6 +236,7 @@ class SlamRun:
         poses = self._recording.ground_truth
         if poses is None:
             return None
+        give_back_memory()
         try:
             return evaluate(
                 result.trajectory(),
