@@ -1,7 +1,8 @@
 """Accuracy and speed of the SLAM on simulated recordings, both presets, with the machine's calibration.
 
 Recordings: shapes, boxes and poster with hand-held motion up to 350 deg/s (10 s each), and, where they are given, an
-equirectangular photograph and a real trajectory to follow.
+equirectangular photograph and a real trajectory to follow. OPENBLAS_NUM_THREADS=1, which `cmaxslam-fbp` sets for
+itself, should be set: threads of OpenBLAS disturb the two of a run.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Painting:
         self._choose = PixelChoice(usable, 1.0)
 
     def run(self) -> Iterator[int]:
-        """Add the events that were kept, those that the map has, and let go of them; yields the time that is reached."""
+        """Add what was kept of the events that the map has, and let go of it; yields the time that is reached."""
         sample = self._result.sample
         for events in () if sample is None else sample.chunks():
             for chunk in _short(self._choose(events)):
