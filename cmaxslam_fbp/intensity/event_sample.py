@@ -48,10 +48,6 @@ class EventSample:
         for start in range(0, self._count, _CHUNK):
             yield self._kept[start : min(start + _CHUNK, self._count)]
 
-    def clear(self) -> None:
-        """Let go of what was kept."""
-        self._count, self._kept = 0, Events.empty()
-
     def _add(self, events: Events) -> None:
         if self._count + len(events) <= self._most:  # all would have room: they are written where they stay
             self._count += self._choose.write(events, self._kept[self._count :])

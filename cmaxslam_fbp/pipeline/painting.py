@@ -58,9 +58,8 @@ class Painting:
         self._choose = PixelChoice(usable, 1.0)
 
     def run(self) -> Iterator[int]:
-        """Add what was kept of the events that the map has, and let go of it; yields the time that is reached."""
-        sample = self._result.sample
-        for events in () if sample is None else sample.chunks():
+        """Add the events that were kept, those that the map has; yields the time that is reached."""
+        for events in () if self._result.sample is None else self._result.sample.chunks():
             for chunk in _short(self._choose(events)):
                 for stretch in self._result.stretches:
                     for part, is_in_map in self._parts(chunk.between(stretch.start_ns, _end_ns(stretch) + 1)):
@@ -70,8 +69,6 @@ class Painting:
                             self._equations.forget()
                 self._painted_ns = int(chunk.t_ns[-1])
                 yield self._painted_ns
-        if sample is not None:
-            sample.clear()
 
     def brightness(self) -> Brightness:
         """Return what there is by now."""

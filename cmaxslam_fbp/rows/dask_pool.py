@@ -77,7 +77,9 @@ class DaskPool:
                 with suppress(Empty):
                     future = done.get(timeout=_LOOK_EVERY_S)
                     row = running.pop(future)
-                    yield row, _outcome(row, future)
+                    outcome = _outcome(row, future)
+                    _mark(row, out).unlink(missing_ok=True)
+                    yield row, outcome
         finally:
             if running:
                 with suppress(Exception):  # the scheduler may have gone
@@ -123,15 +125,18 @@ def keep_freed_memory() -> None:
 
 @contextmanager
 def computing(row: Row, out: Path) -> Iterator[None]:
-    """Count in a file, a byte each, how often a row's computation began and did not end; after two losses, refuse."""
+    """Count in a file, a byte each, how often a row's computation began and did not end; after two losses, refuse.
+
+    The file of a row that is refused stays until its outcome has arrived: the worker may be lost by another row before.
+    """
     mark = _mark(row, out)
     mark.parent.mkdir(parents=True, exist_ok=True)
     with mark.open("ab") as file:
         losses = file.tell()
         file.write(b".")
+    if losses >= LOSSES:
+        raise _lost_twice(row)
     try:
-        if losses >= LOSSES:
-            raise _lost_twice(row)
         yield
     finally:
         mark.unlink(missing_ok=True)
