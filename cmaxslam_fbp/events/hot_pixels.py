@@ -12,7 +12,7 @@ from cmaxslam_fbp.events.events import Events
 from cmaxslam_fbp.events.sensor import SensorSize
 
 _BLOCK_NS = 100_000_000  # the pixels are judged after each such time, of whose events they are then dropped
-_MOST_HELD = 2_000_000  # events of a block: after so many they are judged earlier, for the memory
+_MOST_HELD = 3_000_000  # events of a block: after so many they are judged earlier, for the memory
 _MEMORY = 32  # blocks after which a count has faded to a third
 # No edge makes a pixel fire so often without its neighbours, in a block and in the memory: as it passes, a pixel fires
 # once per threshold.
