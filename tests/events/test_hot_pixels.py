@@ -133,3 +133,20 @@ def test_what_has_been_given_is_not_kept():
     stream = HotPixelFilter(SIZE, 5.0).run(events[first : first + 100] for first in range(0, len(events), 100))
     given_away = [weakref.ref(next(stream).t_ns) for _ in range(20)]
     assert [reference() is None for reference in given_away] == [True] * 19 + [False]
+
+
+@pytest.mark.parametrize("chunk", [70, 1000])
+def test_very_many_events_are_judged_sooner_and_no_more_are_held(monkeypatch, chunk):
+    monkeypatch.setattr("cmaxslam_fbp.events.hot_pixels._MOST_HELD", 500)
+    events = together(noise(50.0), firing([(5, 4)], 2000.0))
+    taken = []
+    hot_pixels = HotPixelFilter(SIZE, 5.0)
+    given, held = 0, []
+    pieces = (taken.append(chunk) or events[first : first + chunk] for first in range(0, len(events), chunk))
+    for kept in hot_pixels.run(pieces):
+        held.append(sum(taken) - given)
+        given += len(kept)
+    assert max(held) <= 500 + chunk + hot_pixels.found.events
+    assert [pixel[:2] for pixel in hot_pixels.found.pixels] == [(5, 4)]
+    assert given + hot_pixels.found.events == len(events)
+    assert hot_pixels.found.events > 0.9 * 2000 * 2

@@ -114,3 +114,15 @@ def test_only_what_is_needed_is_kept_in_memory():
     for packet in packets_at_rate(chunks, 500, 250):
         base = packet.events.t_ns.base
         assert base is None or len(base) < 5000
+
+
+def test_no_more_is_read_than_a_packet_needs():
+    """Where events are many, a packet is full long before its longest time: the chunks after it stay unread."""
+    events = stream(EPOCH_NS + 10_000 * np.arange(20_000))  # 100 events a millisecond
+    read = []
+    chunks = (read.append(len(chunk)) or chunk for chunk in cut(events, [100] * 200))
+    packets = packets_at_rate(chunks, 500, 10_000_000, min_duration_ns=4_000_000, max_duration_ns=100_000_000)
+    packet = next(packets)
+    assert len(packet.events) == 500
+    assert abs(packet.t_ns - mean_time_ns(packet.events)) < 20_000
+    assert sum(read) <= 1_000 + 300  # up to its time, half of it, and what is left of a chunk

@@ -1,5 +1,6 @@
 """Our reader of ROS 1 bags and of stamped messages against rosbags, which has written them."""
 
+import io
 import tracemalloc
 
 import numpy as np
@@ -106,3 +107,32 @@ def test_an_imu_takes_a_few_times_its_numbers_of_memory(tmp_path, write_bag, mak
         tracemalloc.stop()
     np.testing.assert_array_equal(samples.angular_velocity_rad_s[:, 0], np.arange(count))
     assert peak < 2_400_000 + 150 * count  # two chunks of a megabyte; the seven numbers are 56 bytes
+
+
+def test_of_large_chunks_only_the_messages_of_a_topic_are_read(tmp_path):
+    from rosbags.rosbag1 import Writer
+    from rosbags.typesys import Stores, get_typestore
+
+    class Counted(io.BufferedReader):
+        """A file that counts the bytes that are asked of it."""
+
+        asked = 0
+
+        def read(self, size=-1, /):
+            self.asked += size
+            return super().read(size)
+
+    store, (large, small) = get_typestore(Stores.ROS1_NOETIC), ("x" * 1_000_000, "y" * 10)
+    with Writer(tmp_path / "a.bag") as writer:
+        both = [writer.add_connection(topic, STRINGS, typestore=store) for topic in ("/large", "/small")]
+        for number in range(20):
+            for connection, text in zip(both, (large, small), strict=True):
+                data = store.serialize_ros1(store.types[STRINGS](text), STRINGS)
+                writer.write(connection, number * 10**7, data)
+    file = Counted(io.FileIO(tmp_path / "a.bag"))
+    bag = Ros1Bag(file)
+    messages = list(bag.messages([one for one in bag.connections if one.topic == "/small"]))
+    assert [t_ns for t_ns, _ in messages] == [number * 10**7 for number in range(20)]
+    assert all(data[4:] == b"y" * 10 for _, data in messages)
+    assert file.asked < 100_000
+    bag.close()

@@ -132,6 +132,17 @@ def test_many_events_set_the_clock_back_at_once():
     assert lapse.lapses_at(lapse.to_run(EPOCH_NS + 10_050_000_000)) == 1
 
 
+def test_very_many_events_are_passed_on_at_once():
+    """As soon as they are too many for time to lapse, the rest of their slice is not waited for."""
+    events, taken = noise(5_000_000, 0.0, 0.1), []
+    chunks = (taken.append(5000) or events[first : first + 5000] for first in range(0, len(events), 5000))
+    given = 0
+    for part in LapseControl(CAMERA, Config()).run(chunks):
+        assert sum(taken) - given <= 20_000 / 0.03 * 0.02 + 2 * 5000
+        given += len(part)
+    assert given == len(events)
+
+
 def test_a_silence_passes_as_it_is():
     control, _ = drive([noise(5000, 0, 10), noise(5000, 12, 12.1)], 0.0, EstimateStatus.NO_EVIDENCE)
     start_ns, end_ns = control.lapse.to_run(EPOCH_NS + np.array([10_050_000_000, 11_950_000_000])).tolist()
