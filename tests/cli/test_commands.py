@@ -213,6 +213,18 @@ def test_a_full_disk_is_one_line_and_leaves_what_was_there(recording, tmp_path, 
     assert tree(tmp_path) == before
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self"), reason="needs a place where nobody may write")
+@pytest.mark.parametrize("command", ["convert", "simulate"])
+def test_a_place_that_cannot_be_written_to_is_one_line(run, recording, command):
+    """Not even the superuser makes files there."""
+    source = [recording] if command == "convert" else []
+    options = [] if command == "convert" else ["--duration", 0.1]
+    done = run(command, *source, "/proc/out.npz", *options, code=1)
+    assert "/proc/out.npz" in done.stderr
+    assert len([line for line in done.stderr.splitlines() if line.startswith("error: ")]) == 1
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("option", ["--start", "--duration"])
 @pytest.mark.parametrize("seconds", ["inf", "nan", "1e300", "-1e300", "soon", "[/x]"])
 def test_times_that_are_none_are_usage_errors(run, recording, option, seconds):

@@ -273,6 +273,16 @@ def test_a_video_of_the_growing_map_is_written(run, simulated_bag, tmp_path):
     assert touched[-1] > 1.2 * touched[0]
 
 
+def test_a_video_that_is_there_stays_unless_it_may_be_replaced(run, simulated_bag, tmp_path):
+    (tmp_path / "map.mp4").write_bytes(b"kept")
+    done = run("run", simulated_bag, "--duration", 0.4, "--out", "run", "--video", "map.mp4", code=1)
+    assert "map.mp4 exists already" in done.stderr
+    assert (tmp_path / "map.mp4").read_bytes() == b"kept"
+    assert not (tmp_path / "run").exists()
+    run("run", simulated_bag, "--duration", 0.4, "--out", "run", "--video", "map.mp4", "--overwrite", "--quiet")
+    assert (tmp_path / "map.mp4").stat().st_size > 1000
+
+
 def test_torch_gives_the_same_trajectory(run, simulated_bag, tmp_path):
     pytest.importorskip("torch")
     for backend in ("numba", "torch"):
