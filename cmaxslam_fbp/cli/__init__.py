@@ -20,13 +20,15 @@ def program() -> None:
     All that it has opened is closed by then, and the process ends as it is: to take modules and compiled code apart
     one by one takes longer than to start.
     """
+    code = 0
     try:
         main()
-        code = 0
     except SystemExit as ending:
-        if not isinstance(ending.code, int | None) or any(not thread.daemon for thread in threading.enumerate()[1:]):
-            raise  # as usual: there is something to say, or somebody at work
+        if not isinstance(ending.code, int | None):
+            raise  # there is something to say
         code = ending.code or 0
+    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        sys.exit(code)  # as usual: somebody is at work
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # its reader has gone
