@@ -80,11 +80,17 @@ class Adjuster:
         points = warp.points(warp.rotations(spline), region)
         return region.image_of(self._contrast(region, 0.0, "numba").binning(points))
 
+    def look(self, window: Window, spline: RotationSpline, panorama: PanoramaMap) -> View:
+        """Return a window's events with the map as they see it along a trajectory."""
+        warp = self.warp(window)
+        region = self.region(warp, spline)
+        return self.view(warp, region, spline, region.cut_out(panorama.image), panorama)
+
     def view(
         self, warp: PanoramicWarp, region: Region, spline: RotationSpline, known: SingleArray, panorama: PanoramaMap
     ) -> View:
         """Return a window's events with what is known of the map on their region, weighted to their density."""
-        return View(warp, region, panorama.weighted(known, self.image(warp, spline, region)))
+        return View(warp, region, known, panorama.weighted(known, self.image(warp, spline, region)))
 
     def adjust(
         self,

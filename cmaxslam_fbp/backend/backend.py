@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.backend.adjustment import Adjuster
+from cmaxslam_fbp.backend.judgement import Judge
 from cmaxslam_fbp.backend.panorama import VISIT_NS, PanoramaMap
 from cmaxslam_fbp.backend.refinement import Refinement, Windows
-from cmaxslam_fbp.backend.relocalisation import SAME_RAD, Relocaliser, Trial
+from cmaxslam_fbp.backend.relocalisation import Trial
 from cmaxslam_fbp.backend.state import BackendState
-from cmaxslam_fbp.backend.tracking import BY_CHANCE, TOO_FEW_EVENTS, Tracking, TrackingMonitor, WindowReport
+from cmaxslam_fbp.backend.tracking import BY_CHANCE, TOO_FEW_EVENTS, Tracking, WindowReport
 from cmaxslam_fbp.backend.window import Window
 from cmaxslam_fbp.backend.window_objective import View
 from cmaxslam_fbp.config import BackendConfig
@@ -25,13 +25,7 @@ from cmaxslam_fbp.trajectory import AngularVelocities
 from cmaxslam_fbp.trajectory.initialisation import continue_spline, fit_spline, integrate_angular_velocities
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
-_BESIDE_RAD = np.radians(3.0)  # the distance at which nothing matches any more but by chance
-_STANDS_OUT, _CHANCE = 3.0, 0.03  # a match that stands out is so many times those, or at least this one
 _COARSE_SIGMAS_PX = (2.0, 4.0)  # blurs with which a window that does not match well is tried again
-_SILENCE_NS = 500_000_000  # after so long without enough events the camera may be anywhere
-_ASTRAY = 5  # and after so many lost windows in a row: the map must tell
-
-Proposal = tuple[Window, Trial]
 
 
 class Backend:
@@ -51,15 +45,10 @@ class Backend:
     def __init__(self, config: BackendConfig, camera: Camera) -> None:
         self._config = config
         self._adjuster = Adjuster(config, camera)
-        self._monitor = TrackingMonitor(config.lost_correlation, np.radians(config.lost_step_deg))
         self.state = BackendState(PanoramaMap(config, camera))
+        self._judge = Judge(config, self._adjuster, self.state)
         self.refinement = Refinement(config, self._adjuster, self.state)
         self._beginning: list[Window] | None = [] if config.bootstrap_s > 0 else None
-        self._relocaliser = Relocaliser(self._adjuster, self.state)
-        self._last_seen_ns: int | None = None
-        self._lost_in_a_row = 0
-        self._is_astray = False  # the prediction says nothing
-        self._proposed: Proposal | None = None  # a place far from the prediction, to be confirmed
 
     @property
     def settled_ns(self) -> int | None:
@@ -68,7 +57,7 @@ class Backend:
         if spline is None or self._beginning is not None:
             return None
         # At a place that is proposed all control rotations of the window are free.
-        return next(reversed(self.state.reports)) - (2 if self._proposed is None else 3) * spline.step_ns
+        return next(reversed(self.state.reports)) - (3 if self._judge.has_proposal else 2) * spline.step_ns
 
     def process(self, window: Window, velocities: AngularVelocities, *, is_still: bool = False) -> WindowReport:
         """Follow the camera through a window, which comes after those before it.
@@ -88,23 +77,18 @@ class Backend:
         return self.state.reports[window.start_ns]
 
     def _track(self, window: Window) -> WindowReport:
-        """Adjust a window against the map, judge it, and look for it elsewhere where it is lost."""
+        """Adjust a window against the map, judge it, and commit it where it is in the map."""
         start = self.state.part(window)
-        view, known = self._look(window, start)
-        trial = self._adjust(view, known, start)
-        is_silent = self._last_seen_ns is not None and window.end_ns - self._last_seen_ns > _SILENCE_NS
-        self._is_astray = self._is_astray or is_silent
-        tracking, proposed, self._proposed = Tracking.TRACKED, self._proposed, None
-        if self._is_lost(window, trial, known, start):
-            found = self._find_again(window, start, trial, proposed)
-            tracking = self._judge(window, start, trial, found, proposed)
-            trial = found if found is not None and tracking.is_in_map else trial
-        self._last_seen_ns = window.end_ns
-        self._lost_in_a_row = 0 if tracking.is_in_map else self._lost_in_a_row + 1
-        self._is_astray = tracking is Tracking.LOST and (self._is_astray or self._lost_in_a_row >= _ASTRAY)
-        if tracking.is_in_map:
-            return self._accept(window, trial, tracking)
-        return _report(window, tracking, trial, self._monitor.least_match)
+        trial = self._adjust(self._adjuster.look(window, start, self.state.map), start)
+        verdict = self._judge.judge(window, trial, start)
+        if verdict.confirmed is not None:
+            first = verdict.confirmed.window
+            seconds = self.state.reports[first.start_ns].seconds
+            report = self._commit(first, verdict.confirmed.trial, Tracking.FOUND_AGAIN)
+            self.state.reports[first.start_ns] = replace(report, seconds=seconds)
+        if verdict.tracking.is_in_map:
+            return self._commit(window, verdict.trial, verdict.tracking)
+        return _report(window, verdict.tracking, verdict.trial, self._judge.monitor.least_match)
 
     def refine(self, windows: Windows) -> Iterator[tuple[str, Window]]:
         """Adjust all windows against the map of the whole recording; see `Refinement.run`."""
@@ -126,108 +110,37 @@ class Backend:
         samples = integrate_angular_velocities(velocities, turn, known_ns, window.end_ns)
         return continue_spline(spline, self.state.index(window.start_ns), self.state.fixed, samples)
 
-    def _look(self, window: Window, start: RotationSpline) -> tuple[View, SingleArray]:
-        """Return the window's events with the map as they see it, and the map itself on their region."""
-        warp = self._adjuster.warp(window)
-        region = self._adjuster.region(warp, start)
-        known = region.cut_out(self.state.map.image)
-        return self._adjuster.view(warp, region, start, known, self.state.map), known
-
-    def _adjust(self, view: View, known: SingleArray, start: RotationSpline) -> Trial:
+    def _adjust(self, view: View, start: RotationSpline) -> Trial:
         """Adjust a window; where it does not match well, and at the beginning, also from a start on a blurred map."""
         # The first window keeps its first control rotation, which fixes the world frame.
         first_free = 1 if start.start_ns == self.state.require_spline().start_ns else self.state.fixed
         adjusted = self._adjuster.adjust(view, start, first_free)
-        match = self.state.map.match(view.region, adjusted.image, known)
+        match, monitor = self.state.map.match(view, adjusted.image), self._judge.monitor
         sigmas_px: tuple[float, ...] = () if self._beginning is None else _COARSE_SIGMAS_PX[:1]
-        if self._lost_in_a_row:
+        if self._judge.lost_in_a_row:
             sigmas_px = ()  # such a window is looked for in the whole map
-        elif self._monitor.is_doubtful(match):
+        elif monitor.is_doubtful(match):
             sigmas_px = _COARSE_SIGMAS_PX
         for sigma_px in sigmas_px:
             coarse = self._adjuster.adjust(view, start, first_free, blur_sigma_px=sigma_px)
             other = self._adjuster.adjust(view, coarse.spline, first_free)
             if other.solution.score > adjusted.solution.score:
-                adjusted, match = other, self.state.map.match(view.region, other.image, known)
-            if not self._monitor.is_doubtful(match):
+                adjusted, match = other, self.state.map.match(view, other.image)
+            if not monitor.is_doubtful(match):
                 break
         return Trial(view, adjusted, match)
 
-    def _is_plausible(self, window: Window, trial: Trial, start: RotationSpline) -> bool:
-        """Tell whether a window turns little enough against its prediction."""
-        return start.angle_to(trial.adjusted.spline, window.next_ns) <= np.radians(self._config.lost_step_deg)
-
-    def _is_lost(self, window: Window, trial: Trial, known: SingleArray, start: RotationSpline) -> bool:
-        """Judge a window: tell whether it has lost the map, or its turn against the prediction is not plausible."""
-        view, adjusted, match = trial.view, trial.adjusted, trial.match
-        is_unsure = self._lost_in_a_row > 0 or self._is_astray
-        if match is None and is_unsure:
-            return self._monitor.least_match is not None
-        if not self._monitor.is_lost(match, start.angle_to(adjusted.spline, window.next_ns)):
-            return False
-        if match is None or is_unsure or not self._is_plausible(window, trial, start):
-            return True  # the search compares it with all other places, not only with those a few degrees beside
-        # A motion in a new direction shows edges that the map does not have yet: a poor match, but at the right place,
-        # where it is far better than a few degrees beside.
-        axes = adjusted.spline.rotations_at((window.start_ns + window.end_ns) // 2).T[:2]
-        controls = Rotation.from_quat(adjusted.spline.quaternions_xyzw)
-        beside = []
-        for axis in (*axes, *-axes):
-            turned = (Rotation.from_rotvec(_BESIDE_RAD * axis) * controls).as_quat()
-            image = self._adjuster.image(view.warp, replace(adjusted.spline, quaternions_xyzw=turned), view.region)
-            beside.append(self.state.map.match(view.region, image, known) or 0.0)
-        return match <= _STANDS_OUT * max(*beside, _CHANCE)
-
-    def _find_again(
-        self, window: Window, start: RotationSpline, ordinary: Trial, proposed: Proposal | None
-    ) -> Trial | None:
-        """Look in the whole map for a window that is lost at the predicted place, unless it was in vain just now."""
-        least_match = self._monitor.least_match
-        if least_match is None or not self._config.relocalisation:
-            return None
-        if proposed is None and not self._relocaliser.is_time(self._lost_in_a_row):
-            return None
-        is_plausible = self._is_plausible(window, ordinary, start)
-        return self._relocaliser.find(window, start, ordinary if is_plausible else None, least_match)
-
-    def _judge(
-        self, window: Window, start: RotationSpline, ordinary: Trial, found: Trial | None, proposed: Proposal | None
-    ) -> Tracking:
-        """Judge what a search has found: far from the prediction, a place must be found by two windows in a row.
-
-        The first of them is then in the map as well.
-        """
-        if found is None:
-            is_short = not self._is_astray and self._is_plausible(window, ordinary, start)
-            # Where there is no map, the frontend's motion may stand for a moment after a loss.
-            return Tracking.TRACKED if ordinary.match is None and is_short else Tracking.LOST
-        if found is ordinary:
-            return Tracking.TRACKED
-        spline = found.adjusted.spline
-        if spline.angle_to(start, (window.start_ns + window.end_ns) // 2) <= SAME_RAD:
-            return Tracking.FOUND_AGAIN
-        if proposed is not None and proposed[0].next_ns == window.start_ns:
-            first, trial = proposed
-            if trial.adjusted.spline.angle_to(spline, window.start_ns) <= SAME_RAD:
-                seconds = self.state.reports[first.start_ns].seconds
-                report = self._accept(first, trial, Tracking.FOUND_AGAIN)
-                self.state.reports[first.start_ns] = replace(report, seconds=seconds)
-                return Tracking.TRACKED
-        self._proposed = window, found
-        return Tracking.LOST
-
-    def _accept(self, window: Window, trial: Trial, tracking: Tracking) -> WindowReport:
+    def _commit(self, window: Window, trial: Trial, tracking: Tracking) -> WindowReport:
         """Take over the adjusted trajectory, and add the events that no later window holds to the map."""
         view, adjusted = trial.view, trial.adjusted
-        self._monitor.accept(trial.match)
+        self._judge.monitor.accept(trial.match)
         self.state.put(adjusted.spline)
         self.state.map.visit(adjusted.spline.rotations_at(np.arange(window.start_ns, window.leaving_ns, VISIT_NS)))
         if len(window.leaving):
             warp = self._adjuster.warp(window, window.leaving)
             self.state.map.add(view.region, self._adjuster.image(warp, adjusted.spline, view.region))
-        middle_ns = (window.start_ns + window.end_ns) // 2
-        covariance = self._adjuster.covariance(view, adjusted.spline, self.state.fixed, middle_ns)
-        return replace(_report(window, tracking, trial, self._monitor.least_match), covariance=covariance)
+        covariance = self._adjuster.covariance(view, adjusted.spline, self.state.fixed, window.middle_ns)
+        return replace(_report(window, tracking, trial, self._judge.monitor.least_match), covariance=covariance)
 
     def _adjust_beginning(self, window: Window) -> None:
         """After some time, adjust the first windows once more, against the map that there is by then."""

@@ -12,6 +12,7 @@ from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend import panorama_kernels as kernels
 from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.backend.tracking import correlation
+from cmaxslam_fbp.backend.window_objective import View
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.geometry.camera import Camera
 
@@ -63,11 +64,11 @@ class PanoramaMap:
         alpha = event_density(window_image) / density if density > 0 else 0.0
         return np.asarray(known * np.float32(alpha), np.float32)
 
-    def match(self, region: Region, window_image: SingleArray, known: SingleArray) -> float | None:
+    def match(self, view: View, window_image: SingleArray) -> float | None:
         """Return how well the image of a window agrees with the map before it, where that is well known; or None."""
-        visits = np.minimum(region.cut_out(self.visits), self._config.max_visits)
+        visits = np.minimum(view.region.cut_out(self.visits), self._config.max_visits)
         visits[visits < _FEWEST_VISITS] = 0
-        return correlation(window_image, known, visits)
+        return correlation(window_image, view.known, visits)
 
     def blocks(self, factor: int) -> SingleArray:
         """Return `sqrt(events per visit)` in blocks of `factor` x `factor` pixels; -1 where half is not well known."""

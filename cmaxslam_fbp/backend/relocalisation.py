@@ -21,7 +21,6 @@ _BETTER = 1.5  # a window that matches as usual must do so by this factor better
 _STANDS_OUT, _CHANCE = 3.0, 0.05  # one that does not, but may see new edges, by this factor; and better than by chance
 _NEARLY = 0.8  # of the least match, of such a place: alone in a small map, chance stands out as well
 SAME_RAD = np.radians(3.0)  # results nearer than this are one place
-_AT_ONCE, _EVERY = 3, 4  # of lost windows in a row the first ones are searched for, then every so many-th
 
 
 @dataclass(frozen=True)
@@ -46,11 +45,6 @@ class Relocaliser:
         self._adjuster, self._state = adjuster, state
         self._search = MapSearch(state.map.size, state.map.planes)
 
-    @staticmethod
-    def is_time(lost_in_a_row: int) -> bool:
-        """Tell whether to look for a window after so many lost ones: a search costs as much as some windows."""
-        return lost_in_a_row < _AT_ONCE or lost_in_a_row % _EVERY == 0
-
     def find(self, window: Window, start: RotationSpline, ordinary: Trial | None, least_match: float) -> Trial | None:
         """Return the window at its place in the map, which may be the ordinary one; None where it is nowhere.
 
@@ -64,12 +58,12 @@ class Relocaliser:
         ordinary : the result at the predicted orientation, if that is plausible
         least_match : of a window that is tracked
         """
-        middle_ns = (window.start_ns + window.end_ns) // 2
+        middle_ns = window.middle_ns
         # The predicted place is tried as the others are: with as much freedom, noise matches better anywhere.
         predicted = Place(start.rotations_at(middle_ns), np.inf)
         places = [predicted, *self._search.places(self._adjuster.warp(window), start, self._state.map)]
         likely = [place for place in places if place.score >= _WORTH_TRYING * least_match]
-        tried = [self._try(window, start, place, middle_ns) for place in likely]
+        tried = [self._try(window, start, place) for place in likely]
         trials = [(trial.match, trial) for trial in (ordinary, *tried) if trial is not None and trial.match is not None]
         if not trials:
             return None
@@ -80,15 +74,12 @@ class Relocaliser:
         stands_out = match >= max(_NEARLY * least_match, _STANDS_OUT * max(second, _CHANCE))
         return best if stands_out or match >= max(least_match, _BETTER * second) else None
 
-    def _try(self, window: Window, start: RotationSpline, place: Place, middle_ns: int) -> Trial:
+    def _try(self, window: Window, start: RotationSpline, place: Place) -> Trial:
         """Adjust the window at a place; all its control rotations are free, for what came before does not count."""
-        turn = Rotation.from_matrix(place.R_wc @ start.rotations_at(middle_ns).T)
+        turn = Rotation.from_matrix(place.R_wc @ start.rotations_at(window.middle_ns).T)
         spline = replace(start, quaternions_xyzw=(turn * Rotation.from_quat(start.quaternions_xyzw)).as_quat())
-        panorama, warp = self._state.map, self._adjuster.warp(window)
-        region = self._adjuster.region(warp, spline)
-        known = region.cut_out(panorama.image)
-        view = self._adjuster.view(warp, region, spline, known, panorama)
+        view = self._adjuster.look(window, spline, self._state.map)
         for sigma_px in _SIGMAS_PX:
             adjusted = self._adjuster.adjust(view, spline, 0, blur_sigma_px=sigma_px)
             spline = adjusted.spline
-        return Trial(view, adjusted, panorama.match(region, adjusted.image, known))
+        return Trial(view, adjusted, self._state.map.match(view, adjusted.image))

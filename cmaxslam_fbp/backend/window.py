@@ -22,6 +22,11 @@ class Window:
     is_last: bool
 
     @property
+    def middle_ns(self) -> int:
+        """The time in its middle."""
+        return (self.start_ns + self.end_ns) // 2
+
+    @property
     def leaving_ns(self) -> int:
         """Where the next window starts; the end of the last one."""
         return self.end_ns if self.is_last else self.next_ns

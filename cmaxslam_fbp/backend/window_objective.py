@@ -23,11 +23,13 @@ class View:
     ----------
     warp : the events
     region : the part of the panorama that they touch
-    map_image : (rows, columns) float32, `alpha I_G`, the map there, as dense as the events
+    known : (rows, columns) float32, `I_G`, the map there
+    map_image : (rows, columns) float32, `alpha I_G`, as dense as the events
     """
 
     warp: PanoramicWarp
     region: Region
+    known: SingleArray
     map_image: SingleArray
 
 

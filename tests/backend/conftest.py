@@ -59,7 +59,8 @@ class MadeUpWindow:
         return ControlTurns(self.spline, self.first_free, self.prior)
 
     def view(self, region):
-        return View(self.warp, region, region.cut_out(self.map_image))
+        known = region.cut_out(self.map_image)
+        return View(self.warp, region, known, known)
 
     def contrast(self, region, compute="numba"):
         columns = "wrap" if region.padding else "zero"

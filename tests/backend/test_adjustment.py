@@ -35,7 +35,8 @@ def test_every_solver_climbs_on_a_window(recording, solver):
     true, start = (RotationSpline(2, window.start_ns, 50_000_000, turn.as_quat()) for turn in (exact, turned))
     warp = adjuster.warp(window)
     region = adjuster.region(warp, start)
-    adjusted = adjuster.adjust(View(warp, region, np.zeros(region.shape, np.float32)), start, 1)
+    empty = np.zeros(region.shape, np.float32)
+    adjusted = adjuster.adjust(View(warp, region, empty, empty), start, 1)
     assert adjusted.solution.status in (Status.CONVERGED, Status.STALLED)
     sharpness = [adjuster.image(warp, spline, region).var() for spline in (start, true, adjusted.spline)]
     assert sharpness[2] > sharpness[0]
