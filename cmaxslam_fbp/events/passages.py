@@ -11,10 +11,9 @@ from cmaxslam_fbp.events.events import Events
 from cmaxslam_fbp.events.sensor import SensorSize
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 
-_LONG_AGO_NS = -(2**61)
 _REACH_NS = 1 << 32  # what stamps of 32 bits can express: four seconds
 LONGEST_NS = _REACH_NS // 4  # of a run
-_STEP_NS = 50_000_000  # after which the longest run is asked for again
+_STEP_NS = 50_000_000  # after which the longest run is asked for again, and passages may be passed on
 
 LongestRun = int | Callable[[int], int]
 
@@ -42,7 +41,7 @@ def edge_passages(
     size : of the sensor
     longest_ns : time after which a run ends, or what returns it for a time of the stream; at most `LONGEST_NS`
     most_s : passages of two events or more that are wanted per second; where there are more than twice as many, only
-        some of the pixels are looked at
+        some of the pixels are looked at; which ones and when does not depend on how the stream is cut
     """
     passages = EdgePassages(size, longest_ns, most_s)
     for events in chunks:
@@ -85,7 +84,6 @@ class EdgePassages:
         self._keys: list[IntArray] = []
         self._most_s, self._mask = most_s, np.uint64(0)
         self._base_ns = self._settled_ns = 0  # from which stamps count; before which nothing comes any more
-        self._passed_ns = _LONG_AGO_NS
         self._last: Events | None = None
 
     def add(self, events: Events) -> Events:
@@ -101,18 +99,17 @@ class EdgePassages:
         return parts[0] if len(parts) == 1 else Events.concatenate(parts)
 
     def _add(self, events: Events) -> Events:
-        """Add events of one step."""
+        """Add events of one step, or of a part of one."""
         from cmaxslam_fbp.events.passage_kernels import add_events, choose_events
 
-        start_ns, end_ns = int(events.t_ns[0]), int(events.t_ns[-1])
-        limit = self._longest_ns
-        longest_ns = limit if isinstance(limit, int) else limit(start_ns // _STEP_NS * _STEP_NS)
-        before = Events.empty()
+        start_ns, limit = int(events.t_ns[0]), self._longest_ns
+        step_ns = start_ns // _STEP_NS * _STEP_NS
+        longest_ns = limit if isinstance(limit, int) else limit(step_ns)
         if self._last is None:
-            before = _single(events[:1])
-            self._base_ns = self._settled_ns = start_ns - LONGEST_NS
-        elif end_ns - self._base_ns >= _REACH_NS:
-            before = self._pass_on(max(start_ns - longest_ns, self._settled_ns))
+            passages = _single(events[:1])
+            self._base_ns, self._settled_ns = start_ns - LONGEST_NS, start_ns - longest_ns
+        else:
+            passages = self._settle(step_ns - longest_ns, longest_ns)
         self._last = _single(events[-1:])
         if self._mask:
             chosen = np.empty(len(events) + 1, np.int64)
@@ -123,15 +120,20 @@ class EdgePassages:
             self._base_ns, self._bits, self._stamps, self._states, keys,
         )  # fmt: skip
         self._keys.append(keys[:found])
-        # Rarely: each time all pixels, and the passages that wait for their order, are looked at. Where runs may last
-        # longer than before, those that have begun are waited for.
-        if end_ns - max(self._passed_ns, self._settled_ns + longest_ns) <= longest_ns // 2:
-            return before
-        passed_s = (end_ns - max(self._passed_ns, start_ns - longest_ns)) / NS_PER_S
-        self._passed_ns = end_ns
-        passages = self._pass_on(end_ns - longest_ns)
-        self._choose_pixels(int(np.count_nonzero(passages.p > 1)) / passed_s)
-        return Events.concatenate([before, passages]) if len(before) else passages
+        return passages
+
+    def _settle(self, before_ns: int, longest_ns: int) -> Events:
+        """Return the passages before a time if they are worth it, and choose the pixels to look at from now on.
+
+        It happens between steps only, so that it does not depend on how the stream is cut; and rarely, since all pixels
+        and all passages that wait for their order are looked at.
+        """
+        passed_ns = before_ns - self._settled_ns
+        if passed_ns <= longest_ns // 2:  # also where runs may last longer than before
+            return Events.empty()
+        passages = self._pass_on(before_ns)
+        self._choose_pixels(int(np.count_nonzero(passages.p > 1)) / passed_ns * NS_PER_S)
+        return passages
 
     def _choose_pixels(self, rate_s: float) -> None:
         """Look at half as many pixels where there are more passages than are wanted, or at twice as many again."""

@@ -206,6 +206,10 @@ def test_where_there_are_too_many_passages_some_pixels_are_looked_at_and_theirs_
     assert rates_s(some, *quiet) == pytest.approx(rates_s(every, *quiet), rel=0.02)  # all pixels again
     strong = {row for row in rows_of(some) if row[3] > 1}
     assert strong < set(rows_of(every))
+    stream = Events.concatenate(blocks)
+    for length in (777, 40_000, len(stream)):
+        cut = [stream[k : k + length] for k in range(0, len(stream), length)]
+        assert rows_of(Events.concatenate(list(edge_passages(cut, size, longest_ns, 100_000)))) == rows_of(some)
 
 
 def test_a_run_lasts_as_long_as_its_time_allows() -> None:

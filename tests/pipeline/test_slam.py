@@ -3,7 +3,7 @@ import threading
 import numpy as np
 import pytest
 
-from cmaxslam_fbp import Slam, load_config, open_recording
+from cmaxslam_fbp import Recording, Slam, load_config, open_recording
 from cmaxslam_fbp.errors import CalibrationError, ConfigError, RecordingError
 from cmaxslam_fbp.evaluation import evaluate
 from cmaxslam_fbp.events import Events
@@ -58,6 +58,23 @@ def test_the_same_input_gives_the_same_bits(result, simulated_bag):
     np.testing.assert_array_equal(one.spline.quaternions_xyzw, other.spline.quaternions_xyzw)
     np.testing.assert_array_equal(again.panorama, result.panorama)
     np.testing.assert_array_equal(again.velocities, result.velocities)
+
+
+def test_a_stream_that_is_cut_otherwise_gives_the_same_bits(simulated_bag):
+    """With so few passages wanted that only some pixels are looked at."""
+    source = open_recording(simulated_bag)
+    config = load_config([], ["backend.most_passages_s=20000", "intensity.enabled=false"])
+    whole = Events.concatenate(source.chunks(0.0, 1.0))
+    one, other = (
+        Slam(config).run(
+            Recording.from_events(
+                [whole[k : k + length] for k in range(0, len(whole), length)], camera=source.require_camera()
+            )
+        )
+        for length in (len(whole), 3333)
+    )
+    np.testing.assert_array_equal(one.trajectory().quaternions_xyzw, other.trajectory().quaternions_xyzw)
+    np.testing.assert_array_equal(one.panorama, other.panorama)
 
 
 def test_a_range_of_the_recording_is_processed_alone(simulated_bag):
