@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cmaxslam_fbp.events.events import Events
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 LONGEST_SILENCE_NS = 3_000_000_000  # time without events after which nothing is said of the camera until they go on
 
@@ -18,6 +19,11 @@ class Packet:
 
     events: Events
     t_ns: int
+
+    @property
+    def duration_s(self) -> float:
+        """Time from the first event to the last one."""
+        return int(self.events.t_ns[-1] - self.events.t_ns[0]) / NS_PER_S
 
 
 def mean_time_ns(events: Events) -> int:

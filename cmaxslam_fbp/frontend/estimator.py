@@ -16,12 +16,11 @@ from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.packets import Packet, packets_at_rate, packets_by_count
 from cmaxslam_fbp.frontend.covariance import change_variance, velocity_covariance
 from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
-from cmaxslam_fbp.frontend.evidence import Evidence
+from cmaxslam_fbp.frontend.evidence import Evidence, Rest
 from cmaxslam_fbp.frontend.maximiser import Maximum, PacketMaximiser
 from cmaxslam_fbp.frontend.motion_models import MotionModel
 from cmaxslam_fbp.frontend.packet_events import PacketEvents, PacketLookup
 from cmaxslam_fbp.frontend.prediction import Prediction
-from cmaxslam_fbp.frontend.rest import Rest
 from cmaxslam_fbp.frontend.warps import CAMERA_SIGN, Grid
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.nanoseconds import NS_PER_S
@@ -29,7 +28,6 @@ from cmaxslam_fbp.nanoseconds import NS_PER_S
 _MIN_EVENTS = 100  # fewer say nothing
 _STILL_INTERVALS = 10  # CMax-SLAM: a packet at a fixed rate that lasts longer than this has zero velocity
 _PACKET_PX, _SLOWEST = 2.5, 3.0  # a packet lasts until the image has moved by this, or so many times its usual limit
-_PLAIN = 1.5  # times the evidence that is asked for: where a lower bound of it is this much, it is not computed
 _MIN_MOTION_BINS = 0.05  # the largest plausible speed must move events by at least this
 
 
@@ -122,7 +120,10 @@ class VelocityEstimator:
             status = EstimateStatus.NO_EVIDENCE
         if status is not None:
             estimate = self._without_motion(packet, status, began)
-            if status is EstimateStatus.STILL and not self._is_aligned(packet):
+            # Events too few to measure a velocity must agree more than by chance where they are.
+            if status is EstimateStatus.STILL and not self._evidence.is_enough(
+                packet.events, self._look_up(packet), estimate.velocity
+            ):
                 estimate = replace(estimate, status=EstimateStatus.NO_EVIDENCE)
             return estimate
         events = self._look_up(packet)
@@ -131,31 +132,12 @@ class VelocityEstimator:
         maximum = self._maximiser.maximise(events, self._prediction.at(packet.t_ns))
         return self._conclude(packet, events, maximum, began)
 
-    def _is_evident(self, packet: Packet, points: PacketEvents, maximum: Maximum) -> bool:
-        """Tell whether the events agree more than by chance."""
-        wanted = self.config.min_evidence
-        if wanted == 0:
-            return True
-        if maximum.least_evidence > _PLAIN * wanted or not self._evidence.can_tell(
-            points.reach_s, self.config.max_speed
-        ):
-            return True
-        return self._evidence(packet.events, points, maximum.solution.evaluated) >= wanted
-
-    def _is_aligned(self, packet: Packet) -> bool:
-        """Tell whether events that are too few to measure a velocity agree more than by chance where they are."""
-        if self.config.min_evidence == 0:
-            return True
-        points = self._look_up(packet)
-        still = np.zeros(self.model.parameter_count)
-        return self._evidence(packet.events, points, still) >= self.config.min_evidence
-
     def _rule(self, packet: Packet) -> EstimateStatus | None:
         """Return the status of a packet that needs no optimisation."""
         count = len(packet.events)
         if count < _MIN_EVENTS:
             return EstimateStatus.TOO_FEW_EVENTS
-        duration_s = _duration_s(packet)
+        duration_s = packet.duration_s
         if duration_s == 0:
             return EstimateStatus.DEGENERATE
         if count < self.config.still_rate_ev_s * duration_s:
@@ -171,11 +153,13 @@ class VelocityEstimator:
         is_determined = float(np.trace(covariance)) < 0.9 * largest**2
         if not is_determined or not np.linalg.norm(solution.parameters) <= largest:
             return self._without_motion(packet, EstimateStatus.DEGENERATE, began, maximum)
-        if not self._is_evident(packet, points, maximum):
+        if self._evidence.can_tell(points.reach_s, largest) and not self._evidence.is_enough(
+            packet.events, points, solution.evaluated, maximum.least_evidence
+        ):
             self._rest.begin(packet)
             return self._without_motion(packet, EstimateStatus.NO_EVIDENCE, began, maximum)
         self._rest.end()
-        change = self._prediction.change_over(packet.t_ns, solution.parameters, _duration_s(packet))
+        change = self._prediction.change_over(packet.t_ns, solution.parameters, packet.duration_s)
         covariance += change_variance(change, len(covariance)) * np.eye(len(covariance))
         status = EstimateStatus(solution.status.value)
         if maximum.is_recovered and status is EstimateStatus.CONVERGED:
@@ -218,7 +202,3 @@ class VelocityEstimator:
             events=len(packet.events),
             seconds=time.perf_counter() - began,
         )
-
-
-def _duration_s(packet: Packet) -> float:
-    return int(packet.events.t_ns[-1] - packet.events.t_ns[0]) / NS_PER_S

@@ -8,6 +8,7 @@ import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.events.packets import Packet
 from cmaxslam_fbp.frontend.evidence_kernels import factorial_moments, first_of_pixels, sum_of_cubes
 from cmaxslam_fbp.frontend.objectives import Pyramid
 from cmaxslam_fbp.frontend.packet_events import PacketEvents
@@ -16,6 +17,11 @@ from cmaxslam_fbp.geometry.camera import Camera
 _BESIDE_BINS = 6.0  # distance of the velocities to compare with, in bins of motion at the packet's end
 _MOST_EVENTS = 20_000  # of a packet, every n-th
 _ENOUGH = 4.0  # times what is asked: then one axis is enough
+_PLAIN = 1.5  # times what is asked: where a lower bound is this much, no more is computed
+
+_SKIPPED = 5  # one packet of so many is looked at, as long as events come as before
+_CHANGE, _SIGMAS = 0.1, 4.0  # of the rate of events, and of its own chance, after which a packet is looked at at once
+_SEARCH = 2  # of the packets that are looked at, one of so many is searched for any motion
 
 
 def deviations_from_still(sharpness: float, still_sharpness: float, still_image: SingleArray, count: int) -> float:
@@ -56,7 +62,8 @@ class Evidence:
     ----------
     pyramid : the grid
     camera : with its calibration
-    wanted : deviations; where the first axis gives several times as many, the others are not looked at
+    wanted : deviations that are enough, 0 for any; where the first axis gives several times as many, the others are
+        not looked at
     """
 
     def __init__(self, pyramid: Pyramid, camera: Camera, wanted: float) -> None:
@@ -69,6 +76,14 @@ class Evidence:
     def can_tell(self, reach_s: float, max_speed: float) -> bool:
         """Tell whether other velocities that are plausible can be compared: in a very short packet nothing moves."""
         return _BESIDE_BINS * self._pyramid.grid.speed_of_one_bin(reach_s) <= max_speed
+
+    def is_enough(
+        self, events: Events, points: PacketEvents, velocity: FloatArray, least_deviations: float = 0.0
+    ) -> bool:
+        """Tell whether events agree more than by chance at a velocity; of the deviations a lower bound may be known."""
+        if self._wanted == 0 or least_deviations > _PLAIN * self._wanted:
+            return True
+        return self(events, points, velocity) >= self._wanted
 
     def __call__(self, events: Events, points: PacketEvents, velocity: FloatArray) -> float:
         """Return the deviations of a packet's events, whose points are looked up, at a velocity."""
@@ -122,3 +137,38 @@ def _moments_at(objective: Any, velocity: FloatArray) -> tuple[float, float, flo
     objective.make_image(velocity)
     moments: tuple[float, float, float] = factorial_moments(objective.image.reshape(-1))
     return moments
+
+
+class Rest:
+    """Remembers how many events came while there was no evidence of a motion.
+
+    A camera that begins to move causes more events. As long as there are no more of them, one packet of a few is
+    enough to see that nothing has begun.
+    """
+
+    def __init__(self) -> None:
+        self._rate_ev_s: float | None = None
+        self._packets = self._looks = 0
+
+    @property
+    def wants_search(self) -> bool:
+        """Whether the next packet should be searched for any motion."""
+        return self._looks % _SEARCH == 0
+
+    def goes_on(self, packet: Packet) -> bool:
+        """Tell whether a packet need not be looked at."""
+        self._packets += 1
+        if self._rate_ev_s is None or self._packets % _SKIPPED == 0:
+            return False
+        count, duration_s = len(packet.events), packet.duration_s
+        usual = self._rate_ev_s * duration_s
+        return abs(count - usual) <= _CHANGE * usual + _SIGMAS * usual**0.5
+
+    def begin(self, packet: Packet) -> None:
+        """Take note of a packet without evidence."""
+        self._rate_ev_s = len(packet.events) / max(packet.duration_s, 1e-9)
+        self._looks += 1
+
+    def end(self) -> None:
+        """Take note of a packet with evidence."""
+        self._rate_ev_s = None

@@ -48,12 +48,12 @@ def test_scattered_events_have_the_deviations_of_chance_at_any_velocity(count):
 def test_scattered_events_do_not_reach_the_threshold_where_they_agree_most(count, monkeypatch):
     estimator, found, bounds = VelocityEstimator(CAMERA, FrontendConfig(packets="count")), [], []
 
-    def look(packet, points, maximum):
-        found.append(estimator._evidence(packet.events, points, maximum.solution.evaluated))
-        bounds.append(maximum.least_evidence)
+    def look(events, points, velocity, least_deviations):
+        found.append(estimator._evidence(events, points, velocity))
+        bounds.append(least_deviations)
         return False
 
-    monkeypatch.setattr(estimator, "_is_evident", look)
+    monkeypatch.setattr(estimator._evidence, "is_enough", look)
     for seed in range(40):
         estimator.reset()
         estimator.estimate(noise_packet(count, seed))
