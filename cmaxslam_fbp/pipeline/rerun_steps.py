@@ -8,8 +8,8 @@ from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.pipeline.result import SlamResult
-from cmaxslam_fbp.pipeline.settled_poses import SettledPoses
 from cmaxslam_fbp.pipeline.step import Step
+from cmaxslam_fbp.pipeline.streaming import SettledPoses
 from cmaxslam_fbp.report.event_picture import EventPicture
 from cmaxslam_fbp.report.map_picture import draw_map, encode_png
 from cmaxslam_fbp.viewer.rerun_log import RerunLog
