@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend import parallax_warp_kernels as kernels
-from cmaxslam_fbp.backend.panoramic_warp import cut_into_slots
+from cmaxslam_fbp.backend.panoramic_warp import HasRotations, cut_into_slots
 from cmaxslam_fbp.backend.panoramic_warp_kernels import look_up
 from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
-from cmaxslam_fbp.trajectory.position_spline import PositionSpline
-from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 _AXIS_SHARE = 0.9  # mean cosine of the angle between the events' directions and the optical axis
+
+
+class HasPositions(Protocol):
+    """A path."""
+
+    def positions_at(self, t_ns: npt.ArrayLike) -> FloatArray:
+        """Return positions (T, 3) at times (T,)."""
+        ...
 
 
 class ParallaxWarp:
@@ -63,7 +71,7 @@ class ParallaxWarp:
         counts = np.diff(self._first).astype(np.float64)
         return np.asarray(np.append(counts, 0.0) / 2 + np.insert(counts, 0, 0.0) / 2)
 
-    def poses(self, rotations: RotationSpline, positions: PositionSpline) -> SingleArray:
+    def poses(self, rotations: HasRotations, positions: HasPositions) -> SingleArray:
         """Return rotation and position (S + 1, 12) at the edges of the slots."""
         turned = rotations.rotations_at(self.edges_ns).reshape(-1, 9)
         return np.hstack([turned, positions.positions_at(self.edges_ns)]).astype(np.float32)

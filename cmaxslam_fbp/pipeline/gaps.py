@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.packets import LONGEST_SILENCE_NS
-from cmaxslam_fbp.pipeline.time_lapse import LapsedSpline, TimeLapse
+from cmaxslam_fbp.pipeline.time_lapse import LapsedPositions, LapsedSpline, TimeLapse
 from cmaxslam_fbp.trajectory.position_spline import PositionSpline
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
@@ -29,7 +29,7 @@ class Stretch:
     spline: RotationSpline | LapsedSpline
     start_ns: int
     end_ns: int
-    positions: PositionSpline | None = None
+    positions: PositionSpline | LapsedPositions | None = None
 
 
 class RunClock:
@@ -94,7 +94,8 @@ class RunClock:
             for gap_ns, next_ns, next_removed_ns in [*self._gaps, (end_ns, end_ns + 1, 0)]:
                 last_ns = min(gap_ns, end_ns)
                 lapsed = LapsedSpline(spline, self._lapse, removed_ns)
-                found.append(Stretch(lapsed, start_ns + removed_ns, last_ns + removed_ns))
+                places = None if positions is None else LapsedPositions(positions, self._lapse, removed_ns)
+                found.append(Stretch(lapsed, start_ns + removed_ns, last_ns + removed_ns, places))
                 if next_ns > end_ns or next_ns >= known_ns:
                     break
                 start_ns, removed_ns = next_ns, next_removed_ns

@@ -27,7 +27,6 @@ from cmaxslam_fbp.pipeline.gaps import Stretch
 from cmaxslam_fbp.pipeline.memory import give_back_memory
 from cmaxslam_fbp.pipeline.result import SlamResult
 from cmaxslam_fbp.pipeline.step import OnStep, Step
-from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 _STEP_NS = 100_000_000  # of the recording, after which it is told how far the painting is
 _MOST_WIDTH = 2048  # of the panorama, at a scale of one: its equations take 80 bytes for each pixel that was seen
@@ -108,7 +107,6 @@ class Painting:
             warp = PanoramicWarp(events, self._bearings, self._projection, start_ns, end_ns, SLOT_NS)
             return warp.points(warp.rotations(stretch.spline))
         shifted = ParallaxWarp(events, self._bearings, start_ns, end_ns, SLOT_NS, TABLE)
-        assert isinstance(stretch.spline, RotationSpline)  # with a translation time does not lapse
         poses, inverse = shifted.poses(stretch.spline, stretch.positions), as_single(found.inverse.reshape(-1))
         shifted.locate(poses, inverse)
         points, weights = np.empty((len(events), 2), np.float32), np.empty(len(events), np.float32)

@@ -75,9 +75,8 @@ class RunEvents:
         """Return the events of the first pass, and what wants to see the velocities that are found in them."""
         watch = None if self.sample is None else self.sample.watch
         events = self.clock.shorten(self.filter.run(self.stream, self.stream.defects, watch=watch))
-        # Slow motion passes faster: not with a translation, nor while somebody waits for poses.
-        translation, live = self._config.backend.translation, self._recording.live
-        if self._config.events.time_lapse > 1 and translation == "none" and live is None:
+        # Slow motion passes faster, but not while somebody waits for poses.
+        if self._config.events.time_lapse > 1 and self._recording.live is None:
             return self._control.run(events), self._control.see
         return events, None
 

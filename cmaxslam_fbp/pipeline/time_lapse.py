@@ -17,6 +17,7 @@ from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.nanoseconds import NS_PER_S
+from cmaxslam_fbp.trajectory.position_spline import PositionSpline
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 _SPEED_PX_S, _POWER = 40.0, 1.5  # of the image, below which time lapses: `(speed / measured)^power`
@@ -128,6 +129,19 @@ class LapsedSpline:
 
     def _run_ns(self, t_ns: npt.ArrayLike) -> IntArray:
         return self.lapse.to_run(np.asarray(t_ns, np.int64) - self.removed_ns)
+
+
+@dataclass(frozen=True, eq=False)
+class LapsedPositions:
+    """A path on the clock of a run, at times of the recording; see `LapsedSpline`."""
+
+    spline: PositionSpline
+    lapse: TimeLapse
+    removed_ns: int = 0
+
+    def positions_at(self, t_ns: npt.ArrayLike) -> FloatArray:
+        """Return the positions (T, 3) at times (T,)."""
+        return self.spline.positions_at(self.lapse.to_run(np.asarray(t_ns, np.int64) - self.removed_ns))
 
 
 class LapseControl:

@@ -19,6 +19,7 @@ from cmaxslam_fbp.io.writing import write_recording
 from cmaxslam_fbp.pipeline.gaps import RunClock
 from cmaxslam_fbp.pipeline.time_lapse import LapseControl, LapsedSpline, TimeLapse
 from cmaxslam_fbp.simulation import SENSORS, Simulation, SimulationSettings
+from cmaxslam_fbp.trajectory.position_spline import PositionSpline
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 EPOCH_NS = 1_468_941_032_229_417_000
@@ -95,14 +96,20 @@ def test_a_trajectory_is_cut_at_gaps_also_where_time_lapses():
     day_ns = 86_400 * 10**9
     t_ns = np.array([0, 900_000_000, day_ns, day_ns + 50_000_000])
     zeros = np.zeros(4, np.uint16)
-    ((a, _, _, d),) = (e.t_ns for e in clock.shorten([Events(t_ns, zeros, zeros, zeros.astype(np.uint8))]))
+    ((a, _, c, d),) = (e.t_ns for e in clock.shorten([Events(t_ns, zeros, zeros, zeros.astype(np.uint8))]))
     lapse.add(100_000_000, 4.0)
     start_ns, end_ns = lapse.to_run([a, d]).tolist()
     spline = RotationSpline(4, 0, 25_000_000, np.tile([0.0, 0.0, 0.0, 1.0], (200, 1)))
-    first, second = clock.stretches(spline, start_ns, end_ns)
+    places = np.arange(100)[:, None] * [0.05, 0.0, 0.0]  # of a path whose x is the time of the run, in seconds
+    path = PositionSpline(2, 0, 50_000_000, places)
+    first, second = clock.stretches(spline, start_ns, end_ns, path)
     np.testing.assert_allclose([first.start_ns, first.end_ns, second.start_ns, second.end_ns], t_ns, atol=4)
     assert second.spline.covers([second.start_ns, second.end_ns]).all()
     assert clock.to_recording(end_ns) == pytest.approx(t_ns[3], abs=4)
+    early, late = (stretch.positions.positions_at(times) for stretch, times in ((first, t_ns[:2]), (second, t_ns[2:])))
+    run_s = 1e-9 * lapse.to_run([0, 900_000_000, c, d])
+    assert run_s[1] == pytest.approx(0.3)
+    np.testing.assert_allclose(np.concatenate([early, late])[:, 0], run_s, atol=1e-8)
 
 
 def test_fast_motion_keeps_the_recordings_clock():
