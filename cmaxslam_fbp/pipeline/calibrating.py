@@ -210,13 +210,13 @@ def _follow(
         recording.with_camera(camera), start_s=seconds[0], duration_s=seconds[1]
     )
     stretch = max(tracked.stretches, key=lambda stretch: stretch.end_ns - stretch.start_ns)
-    assert isinstance(stretch.spline, RotationSpline)
-    inside = passages.between(stretch.start_ns, min(stretch.end_ns, stretch.spline.end_ns))
+    spline = stretch.own_spline()
+    inside = passages.between(stretch.start_ns, min(stretch.end_ns, spline.end_ns))
     is_large = camera.width * camera.height > _PIXELS
     used = every_nth(_tracked(inside, tracked), 2 * _PASSAGES if is_large else _PASSAGES)
     if len(used) < _FEWEST_PASSAGES:
         raise CalibrationError(f"{recording.path}: no rotation was followed that a lens could be told from")
-    return _Followed(camera, stretch.spline, used, image_travel(stretch.spline, used, camera))
+    return _Followed(camera, spline, used, image_travel(spline, used, camera))
 
 
 def _adjust(

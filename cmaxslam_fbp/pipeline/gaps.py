@@ -12,24 +12,78 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray, IntArray
+from cmaxslam_fbp.errors import TrajectoryError
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.packets import LONGEST_SILENCE_NS
-from cmaxslam_fbp.pipeline.time_lapse import LapsedPositions, LapsedSpline, TimeLapse
+from cmaxslam_fbp.pipeline.time_lapse import TimeLapse
 from cmaxslam_fbp.trajectory.position_spline import PositionSpline
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stretch:
-    """Time without a gap: `R_wc` from the first event `start_ns` to the last one `end_ns`, on the recording's clock.
+    """Time without a gap, and the camera's motion then: all times are the recording's.
 
-    `positions` are the camera's, where they are estimated.
+    Attributes
+    ----------
+    start_ns, end_ns : int
+        The first event, and the last one.
+    spline : RotationSpline
+        `R_wc` on the clock of the run.
+    path : PositionSpline or None
+        The camera's positions on that clock, where they are estimated.
+    lapse : TimeLapse
+        How that clock goes.
+    removed_ns : int
+        What was taken out of the recording's time before.
     """
 
-    spline: RotationSpline | LapsedSpline
     start_ns: int
     end_ns: int
-    positions: PositionSpline | LapsedPositions | None = None
+    spline: RotationSpline
+    path: PositionSpline | None
+    lapse: TimeLapse
+    removed_ns: int
+
+    @property
+    def known_ns(self) -> int:
+        """The last time with an orientation: that of the last event, or a little before it."""
+        return min(self.end_ns, int(self.lapse.to_recording(self.spline.end_ns)) + self.removed_ns)
+
+    def covers(self, t_ns: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Tell which of the times the trajectory has a value at."""
+        return self.spline.covers(self._run_ns(t_ns))
+
+    def quaternions_at(self, t_ns: npt.ArrayLike) -> FloatArray:
+        """Return `R_wc` at a time or times as unit quaternions `xyzw` (..., 4)."""
+        return self.spline.quaternions_at(self._run_ns(t_ns))
+
+    def rotations_at(self, t_ns: npt.ArrayLike) -> FloatArray:
+        """Return `R_wc` at a time or times as matrices (..., 3, 3)."""
+        return self.spline.rotations_at(self._run_ns(t_ns))
+
+    def angular_velocities_at(self, t_ns: npt.ArrayLike) -> FloatArray:
+        """Return the body-frame angular velocity (..., 3) in rad/s: `omega(t) = omega(tau) / lapse`."""
+        tau_ns = self._run_ns(t_ns)
+        return self.spline.angular_velocities_at(tau_ns) / self.lapse.lapses_at(tau_ns)[..., None]
+
+    def positions_at(self, t_ns: npt.ArrayLike) -> FloatArray:
+        """Return the positions (T, 3) at times (T,)."""
+        if self.path is None:
+            raise TrajectoryError("the camera's positions were not estimated")
+        return self.path.positions_at(self._run_ns(t_ns))
+
+    def own_spline(self) -> RotationSpline:
+        """Return the trajectory of this stretch alone as a spline on the recording's clock, where no time lapses."""
+        step_ns, run_ns = self.spline.step_ns, self.spline.start_ns + self.removed_ns
+        first = (self.start_ns - run_ns) // step_ns
+        segments = max(-(-(self.known_ns - run_ns) // step_ns) - first, 1)
+        part = self.spline.part(first, segments + self.spline.order - 1)
+        return replace(part, start_ns=part.start_ns + self.removed_ns)
+
+    def _run_ns(self, t_ns: npt.ArrayLike) -> IntArray:
+        return self.lapse.to_run(np.asarray(t_ns, np.int64) - self.removed_ns)
 
 
 class RunClock:
@@ -85,30 +139,15 @@ class RunClock:
         return times + removed_ns[np.searchsorted([end for _, end, _ in gaps], times, side="right")]
 
     def stretches(
-        self, spline: RotationSpline, start_ns: int, end_ns: int, positions: PositionSpline | None = None
+        self, spline: RotationSpline, start_ns: int, end_ns: int, path: PositionSpline | None = None
     ) -> tuple[Stretch, ...]:
         """Cut a trajectory on this clock, of events from `start_ns` to `end_ns`, at the gaps."""
         found, removed_ns = [], 0
-        if not self._lapse.is_plain:
-            start_ns, end_ns, known_ns = self._lapse.to_recording([start_ns, end_ns, spline.end_ns]).tolist()
-            for gap_ns, next_ns, next_removed_ns in [*self._gaps, (end_ns, end_ns + 1, 0)]:
-                last_ns = min(gap_ns, end_ns)
-                lapsed = LapsedSpline(spline, self._lapse, removed_ns)
-                places = None if positions is None else LapsedPositions(positions, self._lapse, removed_ns)
-                found.append(Stretch(lapsed, start_ns + removed_ns, last_ns + removed_ns, places))
-                if next_ns > end_ns or next_ns >= known_ns:
-                    break
-                start_ns, removed_ns = next_ns, next_removed_ns
-            return tuple(found)
+        start_ns, end_ns, known_ns = self._lapse.to_recording([start_ns, end_ns, spline.end_ns]).tolist()
         for gap_ns, next_ns, next_removed_ns in [*self._gaps, (end_ns, end_ns + 1, 0)]:
-            last_ns = min(gap_ns, end_ns)
-            first = (start_ns - spline.start_ns) // spline.step_ns
-            segments = max(-(-(last_ns - spline.start_ns) // spline.step_ns) - first, 1)
-            part = spline.part(first, segments + spline.order - 1)
-            moved = replace(part, start_ns=part.start_ns + removed_ns)
-            path = None if positions is None else replace(positions, start_ns=positions.start_ns + removed_ns)
-            found.append(Stretch(moved, start_ns + removed_ns, last_ns + removed_ns, path))
-            if next_ns > end_ns or next_ns >= spline.end_ns:
+            last_ns = min(gap_ns, end_ns) + removed_ns
+            found.append(Stretch(start_ns + removed_ns, last_ns, spline, path, self._lapse, removed_ns))
+            if next_ns > end_ns or next_ns >= known_ns:
                 break
             start_ns, removed_ns = next_ns, next_removed_ns
         return tuple(found)

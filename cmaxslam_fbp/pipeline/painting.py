@@ -61,7 +61,7 @@ class Painting:
         for events in () if self._result.sample is None else self._result.sample.chunks():
             for chunk in _short(self._choose(events)):
                 for stretch in self._result.stretches:
-                    for part, is_in_map in self._parts(chunk.between(stretch.start_ns, _end_ns(stretch) + 1)):
+                    for part, is_in_map in self._parts(chunk.between(stretch.start_ns, stretch.known_ns + 1)):
                         if is_in_map:
                             self._equations.add(part, self._points(part, stretch))
                         else:
@@ -72,16 +72,16 @@ class Painting:
     def brightness(self) -> Brightness:
         """Return what there is by now."""
         rotations = [
-            stretch.spline.rotations_at(np.arange(stretch.start_ns, last_ns + 1, LOOK_UP_NS))
+            stretch.rotations_at(np.arange(stretch.start_ns, last_ns + 1, LOOK_UP_NS))
             for stretch in self._result.stretches
-            if (last_ns := min(_end_ns(stretch), self._painted_ns)) >= stretch.start_ns
+            if (last_ns := min(stretch.known_ns, self._painted_ns)) >= stretch.start_ns
         ]
         return solve_brightness(self._equations, seen_part(self._camera, np.concatenate(rotations), self._projection))
 
     def rotation_at(self, t_ns: int) -> FloatArray:
         """Return `R_wc` (3, 3) at a time of the recording, or the next that is known."""
         stretch = next((one for one in self._result.stretches if t_ns <= one.end_ns), self._result.stretches[-1])
-        return stretch.spline.rotations_at(min(max(t_ns, stretch.start_ns), _end_ns(stretch)))
+        return stretch.rotations_at(min(max(t_ns, stretch.start_ns), stretch.known_ns))
 
     def _parts(self, events: Events) -> Iterator[tuple[Events, bool]]:
         """Cut events where the map begins or ceases to have them; tell whether it has each part."""
@@ -100,14 +100,14 @@ class Painting:
     def _points(self, events: Events, stretch: Stretch) -> SingleArray:
         """Return row and column (N, 2) on the panorama of what each event looked at."""
         # A slot has a length, also where all events have one stamp; and the trajectory covers it.
-        end_ns = min(int(events.t_ns[-1]) + 1, stretch.spline.end_ns)
+        end_ns = min(int(events.t_ns[-1]) + 1, stretch.known_ns)
         start_ns = min(int(events.t_ns[0]), end_ns - 1)
         found = self._result.hand_held
-        if found is None or stretch.positions is None:
+        if found is None or stretch.path is None:
             warp = PanoramicWarp(events, self._bearings, self._projection, start_ns, end_ns, SLOT_NS)
-            return warp.points(warp.rotations(stretch.spline))
+            return warp.points(warp.rotations(stretch))
         shifted = ParallaxWarp(events, self._bearings, start_ns, end_ns, SLOT_NS, TABLE)
-        poses, inverse = shifted.poses(stretch.spline, stretch.positions), as_single(found.inverse.reshape(-1))
+        poses, inverse = shifted.poses(stretch, stretch), as_single(found.inverse.reshape(-1))
         shifted.locate(poses, inverse)
         points, weights = np.empty((len(events), 2), np.float32), np.empty(len(events), np.float32)
         shifted.points(poses, inverse, self._projection, None, points, weights)
@@ -120,11 +120,6 @@ def _short(events: Events) -> Iterator[Events]:
         edges_ns = np.arange(events.t_ns[0] + _STEP_NS, events.t_ns[-1] + 1, _STEP_NS)
         cuts = np.unique(np.searchsorted(events.t_ns, edges_ns)).tolist()
         yield from (events[begin:end] for begin, end in pairwise([0, *cuts, len(events)]))
-
-
-def _end_ns(stretch: Stretch) -> int:
-    """Return the last event of a stretch that the trajectory covers."""
-    return min(stretch.end_ns, stretch.spline.end_ns)
 
 
 def paint(result: SlamResult, camera: Camera, config: Config, *, on_step: OnStep | None = None) -> SlamResult:

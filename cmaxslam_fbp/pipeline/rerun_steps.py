@@ -33,12 +33,12 @@ class RerunSteps:
         first, *_ = stretches = step.stretches()
         if (poses := self._poses.new(step)) is not None:
             self._log.add_poses(poses, first.start_ns)
-        events, spline = step.events(), stretches[-1].spline
-        events = events[spline.covers(events.t_ns)]
+        events, last = step.events(), stretches[-1]
+        events = events[last.covers(events.t_ns)]
         drawn = events[:: -(-len(events) // _MOST_EVENTS) or 1]
         pictures = {"packet/before": self._picture.count(events)}
         if len(events):
-            turns = Rotation.from_matrix(spline.rotations_at(events.t_ns))
+            turns = Rotation.from_matrix(last.rotations_at(events.t_ns))
             pictures["packet/after"] = self._picture.count(events, turns[-1].inv() * turns)
             pictures["world/camera/image"] = pictures["packet/after"]
         if step.recording_s >= self._map_due_s:

@@ -165,8 +165,8 @@ class SlamResult:
         """Return the body-frame angular velocities (N, 3) in rad/s; NaN inside gaps and beyond the ends."""
         omega = np.full((len(t_ns), 3), np.nan)
         for stretch in self.stretches:
-            inside = (t_ns >= stretch.start_ns) & (t_ns <= stretch.end_ns) & stretch.spline.covers(t_ns)
-            omega[inside] = stretch.spline.angular_velocities_at(t_ns[inside])
+            inside = (t_ns >= stretch.start_ns) & (t_ns <= stretch.known_ns)
+            omega[inside] = stretch.angular_velocities_at(t_ns[inside])
         return omega
 
 
@@ -180,13 +180,13 @@ def sample_trajectory(
         if since_ns is not None and stretch.end_ns < since_ns:
             continue
         skipped = 0 if since_ns is None else max(-((stretch.start_ns - since_ns) // step_ns), 0)
-        first_ns, last_ns = stretch.start_ns + skipped * step_ns, min(stretch.end_ns, stretch.spline.end_ns)
+        first_ns, last_ns = stretch.start_ns + skipped * step_ns, stretch.known_ns
         t_ns = np.arange(first_ns, last_ns + 1, step_ns, dtype=np.int64)
         if len(t_ns) < 2 and since_ns is None and last_ns > first_ns:
             t_ns = np.array([first_ns, last_ns], np.int64)
         times.append(t_ns)
-        quaternions.append(stretch.spline.quaternions_at(t_ns))
-        if stretch.positions is not None:
-            positions.append(unit * stretch.positions.positions_at(t_ns))
+        quaternions.append(stretch.quaternions_at(t_ns))
+        if stretch.path is not None:
+            positions.append(unit * stretch.positions_at(t_ns))
     path = np.concatenate(positions) if positions else None
     return RotationTrajectory(np.concatenate(times), np.concatenate(quaternions), path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
@@ -17,8 +17,6 @@ from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.nanoseconds import NS_PER_S
-from cmaxslam_fbp.trajectory.position_spline import PositionSpline
-from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 _SPEED_PX_S, _POWER = 40.0, 1.5  # of the image, below which time lapses: `(speed / measured)^power`
 _SLICE_NS = 20_000_000  # of the recording: a lapse holds for it
@@ -88,60 +86,6 @@ class TimeLapse:
         pieces = list(self._pieces)
         run = np.array([piece[1] for piece in pieces], np.int64)
         return np.array([1.0, *(piece[2] for piece in pieces)])[np.searchsorted(run, tau, side="right")]
-
-
-@dataclass(frozen=True, eq=False)
-class LapsedSpline:
-    """A trajectory on the clock of a run, at times of the recording.
-
-    Attributes
-    ----------
-    spline : on the clock of the run
-    lapse : how the clocks go together
-    removed_ns : what was taken out of the recording's time before
-    """
-
-    spline: RotationSpline
-    lapse: TimeLapse
-    removed_ns: int = 0
-
-    @property
-    def end_ns(self) -> int:
-        """Last covered time."""
-        return int(self.lapse.to_recording(self.spline.end_ns)) + self.removed_ns
-
-    def covers(self, t_ns: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Tell which of the times the trajectory has a value at."""
-        return self.spline.covers(self._run_ns(t_ns))
-
-    def quaternions_at(self, t_ns: npt.ArrayLike) -> FloatArray:
-        """Return `R_wc` at a time or times as unit quaternions `xyzw` (..., 4)."""
-        return self.spline.quaternions_at(self._run_ns(t_ns))
-
-    def rotations_at(self, t_ns: npt.ArrayLike) -> FloatArray:
-        """Return `R_wc` at a time or times as matrices (..., 3, 3)."""
-        return self.spline.rotations_at(self._run_ns(t_ns))
-
-    def angular_velocities_at(self, t_ns: npt.ArrayLike) -> FloatArray:
-        """Return the body-frame angular velocity (..., 3) in rad/s: `omega(t) = omega(tau) / lapse`."""
-        tau_ns = self._run_ns(t_ns)
-        return self.spline.angular_velocities_at(tau_ns) / self.lapse.lapses_at(tau_ns)[..., None]
-
-    def _run_ns(self, t_ns: npt.ArrayLike) -> IntArray:
-        return self.lapse.to_run(np.asarray(t_ns, np.int64) - self.removed_ns)
-
-
-@dataclass(frozen=True, eq=False)
-class LapsedPositions:
-    """A path on the clock of a run, at times of the recording; see `LapsedSpline`."""
-
-    spline: PositionSpline
-    lapse: TimeLapse
-    removed_ns: int = 0
-
-    def positions_at(self, t_ns: npt.ArrayLike) -> FloatArray:
-        """Return the positions (T, 3) at times (T,)."""
-        return self.spline.positions_at(self.lapse.to_run(np.asarray(t_ns, np.int64) - self.removed_ns))
 
 
 class LapseControl:

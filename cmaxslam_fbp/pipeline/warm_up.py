@@ -47,9 +47,7 @@ def warm_up(config: Config, camera: Camera) -> float:
         result = Slam(config).run(dots)
         if config.intensity.enabled:
             paint(result, camera, config)
-        spline = result.stretches[0].spline
-        assert isinstance(spline, RotationSpline)
-        _try_a_translation(camera, spline)
+        _try_a_translation(camera, result.stretches[0].spline)
     # The dots are never lost: the search over the map is called for itself.
     one = np.ones(1, np.float32)
     search = MapSearch(map_size(config.backend, camera), field_of_view_planes(camera))

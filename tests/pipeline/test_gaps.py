@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from cmaxslam_fbp import Slam, open_recording
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.packets import LONGEST_SILENCE_NS
+from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.pipeline.gaps import RunClock
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 DAY_NS = 86_400 * 10**9
 STRIDE_NS = 100_000_000
+CONTROLS = Rotation.from_rotvec(np.random.default_rng(1).normal(0, 0.1, (200, 3)).cumsum(axis=0)).as_quat()
 
 
 def stream(t_ns):
@@ -48,11 +50,15 @@ def test_a_trajectory_is_cut_where_the_events_end_and_go_on():
     clock = RunClock(STRIDE_NS)
     t_ns = np.array([0, 90_000_000, DAY_NS, DAY_NS + 50_000_000])
     ((a, b, c, d),) = (chunk.t_ns for chunk in clock.shorten([stream(t_ns)]))
-    spline = RotationSpline(4, 0, 25_000_000, np.tile([0.0, 0.0, 0.0, 1.0], (200, 1)))
+    spline = RotationSpline(4, 0, 25_000_000, CONTROLS)
     first, second = clock.stretches(spline, int(a), int(d))
     assert (first.start_ns, first.end_ns, second.start_ns, second.end_ns) == tuple(t_ns)
-    assert (first.spline.start_ns, first.spline.end_ns) == (0, 100_000_000)
-    assert (second.spline.start_ns, second.spline.end_ns) == (DAY_NS, DAY_NS + 50_000_000)
+    one, other = first.own_spline(), second.own_spline()
+    assert (one.start_ns, one.end_ns) == (0, 100_000_000)
+    assert (other.start_ns, other.end_ns) == (DAY_NS, DAY_NS + 50_000_000)
+    for stretch, spline in ((first, one), (second, other)):
+        times = [stretch.start_ns, stretch.end_ns]
+        np.testing.assert_array_equal(stretch.quaternions_at(times), spline.quaternions_at(times))
     (alone,) = clock.stretches(spline, int(a), int(b))  # of a run that is not there yet
     assert alone.end_ns == b
     assert c == 3_100_000_000

@@ -16,8 +16,8 @@ from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
 from cmaxslam_fbp.geometry.camera import davis240c
 from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.io.writing import write_recording
-from cmaxslam_fbp.pipeline.gaps import RunClock
-from cmaxslam_fbp.pipeline.time_lapse import LapseControl, LapsedSpline, TimeLapse
+from cmaxslam_fbp.pipeline.gaps import RunClock, Stretch
+from cmaxslam_fbp.pipeline.time_lapse import LapseControl, TimeLapse
 from cmaxslam_fbp.simulation import SENSORS, Simulation, SimulationSettings
 from cmaxslam_fbp.trajectory.position_spline import PositionSpline
 from cmaxslam_fbp.trajectory.spline import RotationSpline
@@ -80,14 +80,15 @@ def test_a_piece_lasts_as_many_times_as_long_in_the_recording():
 def test_angular_velocities_are_the_derivative_in_the_time_of_the_recording():
     controls = Rotation.from_rotvec(np.random.default_rng(3).normal(0, 0.05, (60, 3)).cumsum(axis=0))
     spline = RotationSpline(4, 0, 20_000_000, controls.as_quat())
-    trajectory = LapsedSpline(spline, lapse_of((100_000_000, 8.0), (2_000_000_000, 3.0)), removed_ns=7_000_000)
+    lapse = lapse_of((100_000_000, 8.0), (2_000_000_000, 3.0))
+    trajectory = Stretch(0, 10**12, spline, None, lapse, removed_ns=7_000_000)
     t_ns = np.array([50_000_000, 900_000_000, 2_500_000_000])  # one in each piece
     step_ns = 50_000
     before, after = (Rotation.from_quat(trajectory.quaternions_at(t_ns + side * step_ns)) for side in (-1, 1))
     expected = (before.inv() * after).as_rotvec() / (2e-9 * step_ns)
     np.testing.assert_allclose(trajectory.angular_velocities_at(t_ns), expected, rtol=1e-4, atol=1e-6)
-    assert trajectory.covers(trajectory.end_ns)
-    assert not trajectory.covers(trajectory.end_ns + 10)
+    assert trajectory.covers(trajectory.known_ns)
+    assert not trajectory.covers(trajectory.known_ns + 10)
 
 
 def test_a_trajectory_is_cut_at_gaps_also_where_time_lapses():
@@ -104,9 +105,9 @@ def test_a_trajectory_is_cut_at_gaps_also_where_time_lapses():
     path = PositionSpline(2, 0, 50_000_000, places)
     first, second = clock.stretches(spline, start_ns, end_ns, path)
     np.testing.assert_allclose([first.start_ns, first.end_ns, second.start_ns, second.end_ns], t_ns, atol=4)
-    assert second.spline.covers([second.start_ns, second.end_ns]).all()
+    assert second.covers([second.start_ns, second.end_ns]).all()
     assert clock.to_recording(end_ns) == pytest.approx(t_ns[3], abs=4)
-    early, late = (stretch.positions.positions_at(times) for stretch, times in ((first, t_ns[:2]), (second, t_ns[2:])))
+    early, late = (stretch.positions_at(times) for stretch, times in ((first, t_ns[:2]), (second, t_ns[2:])))
     run_s = 1e-9 * lapse.to_run([0, 900_000_000, c, d])
     assert run_s[1] == pytest.approx(0.3)
     np.testing.assert_allclose(np.concatenate([early, late])[:, 0], run_s, atol=1e-8)
