@@ -51,7 +51,7 @@ def convert(
     """
     from cmaxslam_fbp.cli.progress import event_progress
     from cmaxslam_fbp.errors import ConfigError
-    from cmaxslam_fbp.io.packed_events import write_packed
+    from cmaxslam_fbp.io.packed_recording import write_packed
     from cmaxslam_fbp.io.writing import write_recording
 
     recording = source.open(path, config, assignments)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import ClassVar
 
 from cmaxslam_fbp.errors import CalibrationError
 from cmaxslam_fbp.events import Events, SensorSize
@@ -19,7 +18,7 @@ from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 class MemoryRecording(Recording):
     """What `Recording.from_events` returns."""
 
-    size_advice: ClassVar[str] = "give a camera, or sensor_size=(width, height)"
+    size_advice = "give a camera, or sensor_size=(width, height)"
 
     def __init__(
         self,

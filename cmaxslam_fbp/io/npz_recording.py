@@ -23,7 +23,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray
-from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.from_arrays import events_from_arrays, require_columns, unit_of_times
@@ -95,26 +94,24 @@ def _member(name: str) -> zipfile.ZipInfo:
 class NpzRecording(Recording):
     """An `.npz` archive, read in blocks: it may be larger than the memory."""
 
-    description: ClassVar[str] = "an .npz archive"
-    endings: ClassVar[tuple[str, ...]] = (".npz",)
+    description = "an .npz archive"
+    endings = (".npz",)
     sinks: ClassVar[Mapping[str, Sink]] = {".npz": write_npz}
-    size_advice: ClassVar[str] = "add the numbers 'width' and 'height' to it, or give --sensor-size WIDTHxHEIGHT"
+    size_advice = "add the numbers 'width' and 'height' to it, or give --sensor-size WIDTHxHEIGHT"
 
     @classmethod
     def recognises(cls, path: Path) -> bool:
         """Tell an archive of arrays by its ending, or by an array of columns in it."""
         return super().recognises(path) or "x.npy" in zip_members(path)
 
-    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
-        super().__init__(path, options)
-        with zipfile.ZipFile(path) as archive:
+    def _examine(self) -> None:
+        with zipfile.ZipFile(self.path) as archive:
             self._members = {name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")}
         self._time_name = "t_ns" if "t_ns" in self._members else "t"
         missing = [name for name in (self._time_name, "x", "y", "p") if name not in self._members]
         if missing:
-            raise RecordingError(
-                f"{path} lacks the arrays {', '.join(missing)}; it has {', '.join(sorted(self._members)) or 'none'}"
-            )
+            there = ", ".join(sorted(self._members)) or "none"
+            raise RecordingError(f"{self.path} lacks the arrays {', '.join(missing)}; it has {there}")
 
     def topics(self) -> list[tuple[str, str, int]]:
         """Return name and type of the arrays, and their lengths."""

@@ -103,6 +103,10 @@ class Recording(ABC):
         self.path = path
         self.options = options or RecordingConfig()
         self._reference_faults: list[str] = []
+        self._examine()
+
+    def _examine(self) -> None:  # noqa: B027 (not every format needs it)
+        """Read what must be known before anything else: a header, or what a file contains."""
 
     @classmethod
     def recognises(cls, path: Path) -> bool:

@@ -13,7 +13,6 @@ from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.io.aedat.flat_buffers import Table
 from cmaxslam_fbp.io.bad_input import unpack
-from cmaxslam_fbp.io.prophesee.header import size_of
 
 MAGIC = b"#!AER-DAT4.0\r\n"
 EVENTS, IMU = "EVTS", "IMUS"
@@ -102,7 +101,7 @@ def _streams(description: str) -> Iterator[Stream]:
         own, more = _attributes(node), {} if info is None else _attributes(info)
         name = node.get("name", "")
         if name.isdecimal() and len(name) < 6:
-            size = size_of(more.get("sizeX"), more.get("sizeY"))
+            size = SensorSize.from_text(f"{more.get('sizeX')}x{more.get('sizeY')}")
             yield Stream(int(name), own.get("typeIdentifier", ""), more.get("source", ""), size)
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.ordering import Piece
@@ -16,7 +14,7 @@ from cmaxslam_fbp.io.aedat.aedat4_file import EVENTS, IMU, MAGIC, Aedat4File, St
 from cmaxslam_fbp.io.aedat.aedat4_sink import write_aedat4
 from cmaxslam_fbp.io.aedat.flat_buffers import Table
 from cmaxslam_fbp.io.bad_input import one_line_errors
-from cmaxslam_fbp.io.event_room import EventRoom
+from cmaxslam_fbp.io.decoding import Block, decode_blocks
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.writing import Sink
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
@@ -27,14 +25,13 @@ G_M_S2 = 9.81  # as iniVation's description of the format has it
 class Aedat4Recording(Recording):
     """One stream of events, and one of IMU samples of the same camera; frames and triggers are passed over."""
 
-    description: ClassVar[str] = "an AEDAT 4 file (.aedat4)"
-    endings: ClassVar[tuple[str, ...]] = (".aedat4",)
-    first_bytes: ClassVar[bytes] = MAGIC
+    description = "an AEDAT 4 file (.aedat4)"
+    endings = (".aedat4",)
+    first_bytes = MAGIC
     sinks: ClassVar[Mapping[str, Sink]] = {".aedat4": write_aedat4}
 
-    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
-        super().__init__(path, options)
-        self._file = Aedat4File(path)
+    def _examine(self) -> None:
+        self._file = Aedat4File(self.path)
         events = [stream for stream in self._file.streams if stream.type == EVENTS]
         self._events = self._choose(events, "event", self.options.events_topic, "--events-topic")
 
@@ -59,16 +56,15 @@ class Aedat4Recording(Recording):
         return self._events.size
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
-        from cmaxslam_fbp.io.aedat import aedat4_kernels as kernels
+        from cmaxslam_fbp.io.decoding_kernels import decode_aedat4
 
-        room, state = EventRoom(), np.zeros(1, np.int64)
-        place = str(self.path)
+        return decode_blocks(self._event_words(), decode_aedat4, np.zeros(1, np.int64))
+
+    def _event_words(self) -> Iterator[Block]:
         for data, place in self._file.packets(self._events.number):
             with one_line_errors(place):
                 words = Table.root(data, EVENTS.encode()).array(0, np.dtype(("<i8", 2)))
-            for events in room.fill(kernels.decode_events, words, state):
-                yield Piece(events, place)
-        yield Piece(room.take(), place)
+            yield words, place
 
     def _imu_stream(self) -> Stream | None:
         streams = [stream for stream in self._file.streams if stream.type == IMU]

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.ordering import MAX_JUMP_BACK_NS, Piece
 from cmaxslam_fbp.geometry.camera import Camera
@@ -29,9 +28,9 @@ _SIDES = ("left", "right")
 class Hdf5Recording(Recording):
     """An HDF5 file, read in slabs: it may be larger than the memory."""
 
-    description: ClassVar[str] = "an HDF5 file (DSEC, M3ED, TUM-VIE, MVSEC, ...)"
-    endings: ClassVar[tuple[str, ...]] = (".h5", ".hdf5")
-    needs: ClassVar[tuple[str, ...]] = ("h5py", "hdf5plugin")
+    description = "an HDF5 file (DSEC, M3ED, TUM-VIE, MVSEC, ...)"
+    endings = (".h5", ".hdf5")
+    needs = ("h5py", "hdf5plugin")
     sinks: ClassVar[Mapping[str, Sink]] = {".h5": write_hdf5, ".hdf5": write_hdf5}
 
     @classmethod
@@ -39,11 +38,10 @@ class Hdf5Recording(Recording):
         """Tell a file by its signature, whatever its name."""
         return is_hdf5(path)
 
-    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
-        super().__init__(path, options)
-        with open_hdf5(path) as file:
-            self._place = choose_place(find_events(file), self.options.events_dataset, path)
-        self._companions: Companions | None = find_companions(path, self._place.name, self.camera_number)
+    def _examine(self) -> None:
+        with open_hdf5(self.path) as file:
+            self._place = choose_place(find_events(file), self.options.events_dataset, self.path)
+        self._companions: Companions | None = find_companions(self.path, self._place.name, self.camera_number)
 
     @property
     def camera_number(self) -> int:
@@ -85,8 +83,9 @@ class Hdf5Recording(Recording):
             thing = file[self._place.name]
             if (size := read_resolution(thing, self.path)) is not None:
                 return size
-            for holder in (file, thing):
-                if (size := _size_of(read_attribute(holder, "geometry", self.path))) is not None:  # Prophesee's
+            for holder in (file, thing):  # of Prophesee's
+                geometry = read_attribute(holder, "geometry", self.path) or ""
+                if (size := SensorSize.from_text(geometry)) is not None:
                     return size
             image = thing.parent.get("image_raw") if not is_group(thing) else None
             if image is not None and len(image.shape) == 3:
@@ -125,9 +124,3 @@ def _slab_before(reader: EventsReader, time_ns: int) -> int:
         else:
             high = middle - 1
     return low * reader.slab
-
-
-def _size_of(geometry: str | None) -> SensorSize | None:
-    """Return the size of Prophesee's attribute `geometry`, e.g. 1280x720."""
-    match = re.fullmatch(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})", geometry or "")
-    return None if match is None else SensorSize(int(match[1]), int(match[2]))

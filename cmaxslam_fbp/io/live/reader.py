@@ -15,7 +15,7 @@ import numpy as np
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.io.live.arrivals import Arrivals, Latency
 from cmaxslam_fbp.io.live.thinning import Thinning
-from cmaxslam_fbp.io.prophesee.raw_format import RawFormat
+from cmaxslam_fbp.io.raw_recording import RawDecoder, RawFormat
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 _BLOCK_BYTES = 1 << 20
@@ -55,7 +55,7 @@ class LiveReader:
         self._descriptor, self._rest, self._form, self.clock = descriptor, rest, form, clock
         self.arrivals, self.thinning = Arrivals(), Thinning()
         self._ends_within_word = False
-        self._decoder = form.decoder()
+        self._decoder = RawDecoder(form)
         self._batches: deque[tuple[Events, float]] = deque()
         self._waiting = 0  # events in the batches
         self._changed = threading.Condition()
