@@ -10,7 +10,7 @@ from typing import ClassVar
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.ordering import MAX_JUMP_BACK_NS, Piece
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.io.hdf5.companions import Companions, find_companions
+from cmaxslam_fbp.io.hdf5.companions import find_companions
 from cmaxslam_fbp.io.hdf5.event_columns import EventsReader, choose_place, find_events
 from cmaxslam_fbp.io.hdf5.file import is_group, is_hdf5, members, open_hdf5
 from cmaxslam_fbp.io.hdf5.reference import read_array, read_camera, read_groundtruth, read_imu, read_resolution
@@ -41,7 +41,7 @@ class Hdf5Recording(Recording):
     def _examine(self) -> None:
         with open_hdf5(self.path) as file:
             self._place = choose_place(find_events(file), self.options.events_dataset, self.path)
-        self._companions: Companions | None = find_companions(self.path, self._place.name, self.camera_number)
+        self._companions = find_companions(self.path, self._place.name, self.camera_number)
 
     @property
     def camera_number(self) -> int:
@@ -94,24 +94,24 @@ class Hdf5Recording(Recording):
                 return SensorSize(*(int(read_array(thing, n, self.path).reshape(-1)[0]) for n in ("width", "height")))
         if self._place.name.startswith("/davis/"):
             return MVSEC_SENSOR
-        return None if self._companions is None else self._companions.sensor_size()
+        return self._companions.sensor_size()
 
     def _own_calibration(self) -> Camera | None:
         with open_hdf5(self.path) as file:
             camera = read_camera(file[self._place.name], self.path)
-        if camera is not None or self._companions is None:
+        if camera is not None or self._companions.calibration is None:
             return camera
         return self._companions.camera(self.calibrated_size)
 
     def _poses(self) -> RotationTrajectory | None:
         with open_hdf5(self.path) as file:
             poses = read_groundtruth(file, self.path)
-        return poses if poses is not None or self._companions is None else self._companions.poses()
+        return self._companions.poses() if poses is None else poses
 
     def _imu(self) -> ImuSamples | None:
         with open_hdf5(self.path) as file:
             imu = read_imu(file, self._place.name, self.path)
-        return imu if imu is not None or self._companions is None else self._companions.imu()
+        return self._companions.imu() if imu is None else imu
 
 
 def _slab_before(reader: EventsReader, time_ns: int) -> int:
