@@ -54,8 +54,7 @@ def evaluate(
     from cmaxslam_fbp.errors import TrajectoryError
     from cmaxslam_fbp.evaluation import evaluate as evaluate_trajectory
     from cmaxslam_fbp.evaluation import evaluation_table, published_table
-    from cmaxslam_fbp.io.trajectory_files import read_trajectory
-    from cmaxslam_fbp.io.trajectory_styles import write_style
+    from cmaxslam_fbp.io.trajectory_files import read_trajectory, write_style
 
     origin_ns = gyroscope = None
     if ground_truth.suffix in {".txt", ".tum"} and not ground_truth.is_dir():

@@ -106,7 +106,7 @@ def run(
     from cmaxslam_fbp.config import load_config
     from cmaxslam_fbp.io.live.recording import LiveRecording
     from cmaxslam_fbp.io.run_folder import default_run_folder, run_folder
-    from cmaxslam_fbp.io.trajectory_styles import STYLES, write_style
+    from cmaxslam_fbp.io.trajectory_files import STYLES, write_style
     from cmaxslam_fbp.pipeline import Slam
     from cmaxslam_fbp.pipeline.output import OUTPUTS
     from cmaxslam_fbp.pipeline.painting import paint

@@ -65,7 +65,7 @@ def velocity(
     from cmaxslam_fbp.errors import OutputError
     from cmaxslam_fbp.events.filters import EventFilter
     from cmaxslam_fbp.frontend import VelocityEstimator
-    from cmaxslam_fbp.io.velocity_file import write_velocities
+    from cmaxslam_fbp.io.trajectory_files import write_velocities
 
     flags = source.flags() | {
         "frontend.model": model,

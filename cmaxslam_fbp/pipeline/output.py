@@ -22,7 +22,7 @@ from cmaxslam_fbp.config import Config, dump_config
 from cmaxslam_fbp.errors import CmaxSlamError
 from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.io.atomic_files import Contents, write_file
-from cmaxslam_fbp.io.opencv_calibration import format_opencv_yaml
+from cmaxslam_fbp.io.calibration import format_opencv_yaml
 from cmaxslam_fbp.io.trajectory_files import format_seconds, trajectory_lines
 from cmaxslam_fbp.pipeline.memory import peak_memory_mb
 from cmaxslam_fbp.pipeline.result import SlamResult
