@@ -21,11 +21,10 @@ from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.from_arrays import events_from_arrays
 from cmaxslam_fbp.events.ordering import MAX_JUMP_BACK_NS, Piece
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.io.bad_input import one_line_errors
+from cmaxslam_fbp.io.bad_input import one_line_errors, open_member
 from cmaxslam_fbp.io.lens_names import distortion_model
 from cmaxslam_fbp.io.npz_recording import read_array, read_header
 from cmaxslam_fbp.io.recording import Recording
-from cmaxslam_fbp.io.zip_members import open_member
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import RotationTrajectory
 

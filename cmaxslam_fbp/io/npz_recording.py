@@ -28,11 +28,10 @@ from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.from_arrays import events_from_arrays, require_columns, unit_of_times
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.io.bad_input import one_line_errors
+from cmaxslam_fbp.io.bad_input import one_line_errors, open_member, zip_members
 from cmaxslam_fbp.io.lens_names import distortion_model
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.writing import EventSource, Sink, WriteEvents
-from cmaxslam_fbp.io.zip_members import open_member, zip_members
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 

@@ -9,7 +9,7 @@ from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.camera import davis240c
 from cmaxslam_fbp.io import Recording, open_recording
-from cmaxslam_fbp.io.aedat.aedat4_file import MAGIC
+from cmaxslam_fbp.io.aedat.aedat4_sink import MAGIC
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 

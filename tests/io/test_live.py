@@ -13,8 +13,7 @@ from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io import Recording, open_recording
 from cmaxslam_fbp.io.live import thinning
-from cmaxslam_fbp.io.live.arrivals import Arrivals
-from cmaxslam_fbp.io.live.reader import LiveReader
+from cmaxslam_fbp.io.live.reader import Arrivals, LiveReader
 from cmaxslam_fbp.io.live.recording import LiveRecording
 from cmaxslam_fbp.io.live.thinning import Thinning
 from cmaxslam_fbp.io.packed_recording import pack, packed_header, write_packed

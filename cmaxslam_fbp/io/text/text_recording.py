@@ -16,6 +16,7 @@ from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.io.bad_input import open_member, zip_members
 from cmaxslam_fbp.io.calibration import (
     format_ecd_calibration,
     format_ros_yaml,
@@ -27,7 +28,6 @@ from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.text.event_text import format_event_text, read_event_text
 from cmaxslam_fbp.io.trajectory_files import imu_lines, parse_imu, parse_trajectory, trajectory_lines
 from cmaxslam_fbp.io.writing import EventSource, Sink, WriteEvents
-from cmaxslam_fbp.io.zip_members import open_member, zip_members
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
