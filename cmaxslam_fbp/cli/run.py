@@ -282,7 +282,7 @@ def _film(video: MapVideo, subject: VideoSubject, step: Step) -> None:
     if subject is VideoSubject.edges and step.window is not None:
         video.add(step.panorama, step.R_wc, step.recording_s)
     if subject is VideoSubject.brightness and step.brightness is not None:
-        from cmaxslam_fbp.report.brightness_picture import draw_brightness
+        from cmaxslam_fbp.report.map_picture import draw_brightness
 
         picture = draw_brightness(step.brightness().log_intensity)[..., :3]
         video.add_picture(picture, step.R_wc, step.recording_s)
