@@ -16,6 +16,7 @@ from cmaxslam_fbp.cli.options import (
     RecordingOptions,
     RecordingPath,
     takes_recording,
+    warn,
 )
 
 if TYPE_CHECKING:
@@ -42,8 +43,7 @@ def info(
         typer.echo(json.dumps(asdict(summary), indent=2))
     else:
         _print(summary)
-    for line in (*summary.defects.describe(), *recording.check_reference()):
-        typer.echo(f"warning: {line}", err=True)
+    warn(*summary.defects.describe(), *recording.check_reference())
 
 
 def _print(summary: Summary) -> None:

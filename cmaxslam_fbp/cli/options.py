@@ -19,9 +19,11 @@ from cmaxslam_fbp.choices import REFINEMENTS
 if TYPE_CHECKING:
     from cmaxslam_fbp.config import Config
     from cmaxslam_fbp.io import Recording
+    from cmaxslam_fbp.report.run_files import RunFiles
 
 _INPUT = "Input"
 
+RunPath = Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Folder of a run: what cmaxslam-fbp run wrote.")]
 RecordingPath = Annotated[Path, typer.Argument(metavar="PATH", help="The recording: {readable}.")]
 RecordingOut = Annotated[
     Path, typer.Argument(metavar="OUT", help="The recording to write, in the format of its ending: {writable}.")
@@ -168,6 +170,21 @@ SensorSizeText = Annotated[
         rich_help_panel=_INPUT,
     ),
 ]
+
+
+def warn(*lines: str) -> None:
+    """Print warnings."""
+    for line in lines:
+        typer.echo(f"warning: {line}", err=True)
+
+
+def read_run(path: Path) -> RunFiles:
+    """Read the folder of a run, with a warning for each file that is damaged and left out."""
+    from cmaxslam_fbp.report.run_files import RunFiles
+
+    files = RunFiles.read(path)
+    warn(*files.faults)
+    return files
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cmaxslam_fbp.cli.options import parse_size, seconds_option
-from cmaxslam_fbp.cli.report import RunPath, warn
+from cmaxslam_fbp.cli.options import RunPath, parse_size, read_run, seconds_option
 from cmaxslam_fbp.errors import OutputError
 
 
@@ -28,11 +27,8 @@ def render(
     """Render the view of a camera, at any time of a run, from the brightness that the run has found."""
     from cmaxslam_fbp.io.atomic_files import write_file
     from cmaxslam_fbp.report.map_picture import draw_brightness, encode_png, look, view_camera
-    from cmaxslam_fbp.report.run_files import RunFiles
 
-    files = RunFiles.read(path)
-    for line in files.faults:
-        warn(line)
+    files = read_run(path)
     if files.log_intensity is None:
         raise OutputError(f"{path} has no intensity.npy; run it again, without --no-intensity")
     width, height = map(int, size.split("x"))

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -24,8 +23,10 @@ from cmaxslam_fbp.cli.options import (
     RecordingOptions,
     RecordingPath,
     Refine,
+    choice_option,
     open_configured,
     takes_recording,
+    warn,
 )
 from cmaxslam_fbp.errors import ConfigError, OutputError
 
@@ -38,13 +39,6 @@ if TYPE_CHECKING:
     from cmaxslam_fbp.pipeline.step import OnStep, Step
     from cmaxslam_fbp.pipeline.streaming import TrajectoryStream
     from cmaxslam_fbp.report.map_video import MapVideo
-
-
-class VideoSubject(str, Enum):
-    """What a video shows."""
-
-    edges = "edges"
-    brightness = "brightness"
 
 
 @takes_recording
@@ -83,8 +77,8 @@ def run(
         typer.Option("--rerun", metavar="FILE.rrd", help="Log the run for the Rerun viewer; needs the extra rerun."),
     ] = None,
     video_shows: Annotated[
-        VideoSubject, typer.Option("--video-shows", help="What the video is of: edges or brightness.")
-    ] = VideoSubject.edges,
+        str, choice_option(("edges", "brightness"), "What the video is of: edges or brightness.", None)
+    ] = "edges",
     no_intensity: Annotated[
         bool, typer.Option("--no-intensity", help="Leave out the brightness of the scene, which takes a while more.")
     ] = False,
@@ -128,7 +122,7 @@ def run(
         if file.exists() and not (overwrite and file.is_file()):
             raise OutputError(f"{file} exists already; choose another name, or give --overwrite")
     slam = Slam(resolved)
-    if video is not None and video_shows is VideoSubject.brightness and not resolved.intensity.enabled:
+    if video is not None and video_shows == "brightness" and not resolved.intensity.enabled:
         raise OutputError("a video of the brightness needs the brightness: leave out --no-intensity")
     recording = LiveRecording(sys.stdin.fileno(), resolved.recording) if is_live else open_configured(path, resolved)
     if calibrate or refine_lens:
@@ -192,8 +186,7 @@ def run(
             _finish(poses, result)
         problems = saver.finish(result, interruption.cause)
         write_style(folder, output_style, result.trajectory(), overwrite=True)
-    for warning in [*result.warnings, *problems]:
-        typer.echo(f"warning: {warning}", err=True)
+    warn(*result.warnings, *problems)
     if not quiet:
         _print(result, folder, to_stderr=stream)
     if result.interrupted:
@@ -221,7 +214,7 @@ def _calibrated(
     if not quiet:
         print_calibration(found, None)
     if refine_lens and lens.after.contrast <= lens.before.contrast:
-        typer.echo("warning: the contrast did not gain: the given calibration stays", err=True)
+        warn("the contrast did not gain: the given calibration stays")
         return recording
     return recording.with_camera(lens.camera)
 
@@ -277,11 +270,11 @@ def _break_off(saver: RunSaver, error: BaseException, cause: str, poses: Traject
     raise error
 
 
-def _film(video: MapVideo, subject: VideoSubject, step: Step) -> None:
+def _film(video: MapVideo, subject: str, step: Step) -> None:
     """Add a frame to a video; the refinement is not filmed."""
-    if subject is VideoSubject.edges and step.window is not None:
+    if subject == "edges" and step.window is not None:
         video.add(step.panorama, step.R_wc, step.recording_s)
-    if subject is VideoSubject.brightness and step.brightness is not None:
+    if subject == "brightness" and step.brightness is not None:
         from cmaxslam_fbp.report.map_picture import draw_brightness
 
         picture = draw_brightness(step.brightness().log_intensity)[..., :3]

@@ -23,6 +23,7 @@ from cmaxslam_fbp.cli.options import (
     choice_option,
     open_configured,
     takes_recording,
+    warn,
 )
 
 if TYPE_CHECKING:
@@ -101,8 +102,7 @@ def velocity(
         except KeyboardInterrupt:
             interrupted = True
     write_velocities(table, estimates, estimator.model.parameters)
-    for line in (*stream.defects.describe(), *recording.check_reference()):
-        typer.echo(f"warning: {line}", err=True)
+    warn(*stream.defects.describe(), *recording.check_reference())
     summary = _summarise(recording, estimates, estimator) | {"table": str(table)}
     if as_json:
         typer.echo(json.dumps(summary, indent=2, allow_nan=False))
