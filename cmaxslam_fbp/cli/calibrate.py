@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cmaxslam_fbp.cli.options import (
-    Assignments,
-    ConfigNames,
     Json,
     Quiet,
     RecordingOptions,
     RecordingPath,
     choice_option,
+    open_configured,
     takes_recording,
 )
 from cmaxslam_fbp.errors import OutputError
@@ -34,8 +33,6 @@ def calibrate(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The calibration to write.")] = Path(
         "camera.yaml"
     ),
-    config: ConfigNames = None,
-    assignments: Assignments = None,
     model: Annotated[
         str, choice_option(_MODELS, "No distortion, that of most lenses, or a fisheye's.", _LENS)
     ] = "plumb_bob",
@@ -68,7 +65,6 @@ def calibrate(
     Writes a calibration in OpenCV's layout, for --calib; what the motion does not tell is held, and named.
     """
     from cmaxslam_fbp.cli.progress import stage_progress
-    from cmaxslam_fbp.config import load_config
     from cmaxslam_fbp.io.atomic_files import write_file
     from cmaxslam_fbp.pipeline import calibrating, calibration_results
 
@@ -76,8 +72,8 @@ def calibrate(
         if file is not None and file.exists() and not overwrite:
             raise OutputError(f"{file} exists already; choose another name with {option}, or give --overwrite")
     guess = calibrating.CalibrationGuess(model, focal, field_of_view, tuple(fix or ()))
-    settings = load_config(config or (), assignments or (), source.flags())
-    recording = source.open(path, config, assignments)
+    settings = source.configure()
+    recording = open_configured(path, settings)
     try:
         with stage_progress(quiet=quiet or as_json) as on_stage:
             found = calibrating.calibrate(

@@ -8,8 +8,6 @@ from typing import Annotated
 import typer
 
 from cmaxslam_fbp.cli.options import (
-    Assignments,
-    ConfigNames,
     Quiet,
     RecordingOptions,
     RecordingOut,
@@ -30,8 +28,6 @@ def convert(
     path: RecordingPath,
     out: RecordingOut,
     source: RecordingOptions,
-    config: ConfigNames = None,
-    assignments: Assignments = None,
     compression: BagCompression = "none",
     overwrite: Overwrite = False,
     pace: Annotated[
@@ -48,7 +44,7 @@ def convert(
     from cmaxslam_fbp.io.packed_recording import write_packed
     from cmaxslam_fbp.io.writing import write_recording
 
-    recording = source.open(path, config, assignments)
+    recording = source.open(path)
     stream = recording.chunks(source.start, source.duration)
     if str(out) == "-":
         write_packed(stream, recording.sensor_size, recording.camera, sys.stdout.buffer, pace=pace)

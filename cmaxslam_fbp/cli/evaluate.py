@@ -57,7 +57,7 @@ def evaluate(
     if ground_truth.suffix in {".txt", ".tum"} and not ground_truth.is_dir():
         poses = read_trajectory(ground_truth)
     else:
-        recording = RecordingOptions(poses_topic=poses_topic).open(ground_truth, config, assignments)
+        recording = RecordingOptions(config, assignments, poses_topic=poses_topic).open(ground_truth)
         faults = recording.check_reference()
         if recording.ground_truth is None:
             raise TrajectoryError(

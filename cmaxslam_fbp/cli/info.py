@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from cmaxslam_fbp.cli.options import (
-    Assignments,
-    ConfigNames,
     Json,
     Quiet,
     RecordingOptions,
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
 def info(
     path: RecordingPath,
     source: RecordingOptions,
-    config: ConfigNames = None,
-    assignments: Assignments = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -36,7 +32,7 @@ def info(
     from cmaxslam_fbp.cli.progress import event_progress
     from cmaxslam_fbp.io.summary import summarize
 
-    recording = source.open(path, config, assignments)
+    recording = source.open(path)
     with event_progress("reading", quiet=quiet, total_s=source.duration) as progress:
         summary = summarize(recording, source.start, source.duration, progress)
     if as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import update_wrapper
 from inspect import Parameter, Signature, signature
@@ -189,8 +189,10 @@ def read_run(path: Path) -> RunFiles:
 
 @dataclass(frozen=True)
 class RecordingOptions:
-    """What the user says about a recording, and the range of it that is read."""
+    """The configuration, what the user says about a recording, and the range of it that is read."""
 
+    config: ConfigNames = None
+    assignments: Assignments = None
     events_topic: EventsTopic = None
     events_dataset: EventsDataset = None
     poses_topic: PosesTopic = None
@@ -200,17 +202,18 @@ class RecordingOptions:
     start: Start = None
     duration: Duration = None
 
-    def flags(self) -> dict[str, Any]:
-        """Return the options by the configuration keys that they set."""
-        flags = {f"recording.{name}": value for name, value in vars(self).items() if name not in ("start", "duration")}
-        size = self.sensor_size
-        return flags | {"recording.sensor_size": None if size is None else tuple(map(int, size.split("x")))}
+    def configure(self, flags: Mapping[str, Any] | None = None) -> Config:
+        """Return the configuration with what these options say, and other ones by the keys that they set."""
+        from cmaxslam_fbp.config import RecordingConfig, load_config
 
-    def open(self, path: Path, config: list[str] | None, assignments: list[str] | None) -> Recording:
+        own = {f"recording.{name}": value for name, value in vars(self).items() if name in RecordingConfig.model_fields}
+        if self.sensor_size is not None:
+            own["recording.sensor_size"] = tuple(map(int, self.sensor_size.split("x")))
+        return load_config(self.config or (), self.assignments or (), {**own, **(flags or {})})
+
+    def open(self, path: Path) -> Recording:
         """Open a recording with what the configuration and these options say about it."""
-        from cmaxslam_fbp.config import load_config
-
-        return open_configured(path, load_config(config or (), assignments or (), self.flags()))
+        return open_configured(path, self.configure())
 
 
 class takes_recording:  # noqa: N801 (a decorator)

@@ -9,14 +9,12 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from cmaxslam_fbp.cli.options import (
-    Assignments,
     Compute,
-    ConfigNames,
     Device,
     OutputStyle,
     Quiet,
@@ -48,8 +46,6 @@ def run(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run; default runs/NAME-TIME.")
     ] = None,
-    config: ConfigNames = None,
-    assignments: Assignments = None,
     refine: Refine = None,
     hand_held: Annotated[
         bool,
@@ -97,7 +93,6 @@ def run(
     """
     from cmaxslam_fbp.cli.interruption import Interruption
     from cmaxslam_fbp.cli.progress import slam_progress
-    from cmaxslam_fbp.config import load_config
     from cmaxslam_fbp.io.live.recording import LiveRecording
     from cmaxslam_fbp.io.run_folder import default_run_folder, run_folder
     from cmaxslam_fbp.io.trajectory_files import STYLES, write_style
@@ -112,12 +107,12 @@ def run(
     from cmaxslam_fbp.report.reference import field_of_view
     from cmaxslam_fbp.viewer.rerun_log import RerunLog
 
-    flags = source.flags() | {"backend.translation": "scene" if hand_held else None, "backend.scene_distance_m": scale}
+    flags: dict[str, Any] = {"backend.translation": "scene" if hand_held else None, "backend.scene_distance_m": scale}
     is_live = str(path) == "-"
     flags |= {"intensity.enabled": False if no_intensity else None}
     for stage in ("frontend", "backend"):
         flags |= {f"{stage}.compute": compute, f"{stage}.device": device}
-    resolved = load_config(config or (), assignments or (), flags)
+    resolved = source.configure(flags)
     for file in filter(None, (video, rerun)):
         if file.exists() and not (overwrite and file.is_file()):
             raise OutputError(f"{file} exists already; choose another name, or give --overwrite")
