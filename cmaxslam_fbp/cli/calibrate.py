@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from cmaxslam_fbp.pipeline.calibrating import RecordingCalibration
 
 _LENS = "Lens"
+_lens_option = partial(typer.Option, rich_help_panel=_LENS)
 _MODELS = ("pinhole", "plumb_bob", "equidistant")
 
 
@@ -37,19 +39,16 @@ def calibrate(
         str, choice_option(_MODELS, "No distortion, that of most lenses, or a fisheye's.", _LENS)
     ] = "plumb_bob",
     focal: Annotated[
-        float | None,
-        typer.Option(metavar="PX", min=1, help="A guess: no other field of view is tried.", rich_help_panel=_LENS),
+        float | None, _lens_option(metavar="PX", min=1, help="A guess: no other field of view is tried.")
     ] = None,
     field_of_view: Annotated[
-        float | None,
-        typer.Option(metavar="DEG", min=5, max=160, help="A guess, of the sensor's width.", rich_help_panel=_LENS),
+        float | None, _lens_option(metavar="DEG", min=5, max=160, help="A guess, of the sensor's width.")
     ] = None,
     fix: Annotated[
         list[str] | None,
-        typer.Option(
+        _lens_option(
             metavar="NAME",
             help="Keep as it is: focal (the guess), aspect (fx = fy), cx, cy (the middle), k1, ...; may be repeated.",
-            rich_help_panel=_LENS,
         ),
     ] = None,
     report: Annotated[

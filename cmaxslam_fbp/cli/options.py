@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cmaxslam_fbp.report.run_files import RunFiles
 
 _INPUT = "Input"
+_input_option = partial(typer.Option, rich_help_panel=_INPUT)
 
 RunPath = Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Folder of a run: what cmaxslam-fbp run wrote.")]
 RecordingPath = Annotated[Path, typer.Argument(metavar="PATH", help="The recording: {readable}.")]
@@ -35,27 +36,22 @@ ConfigNames = Annotated[
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one value; may be repeated.")
 ]
-EventsTopic = Annotated[
-    str | None, typer.Option(help="Topic of the events, where a bag has several.", rich_help_panel=_INPUT)
-]
+EventsTopic = Annotated[str | None, _input_option(help="Topic of the events, where a bag has several.")]
 EventsDataset = Annotated[
     str | None,
-    typer.Option(help="Data set of the events, where an HDF5 file has several, e.g. left.", rich_help_panel=_INPUT),
+    _input_option(help="Data set of the events, where an HDF5 file has several, e.g. left."),
 ]
-PosesTopic = Annotated[
-    str | None, typer.Option(help="Topic of the reference poses, where a bag has several.", rich_help_panel=_INPUT)
-]
+PosesTopic = Annotated[str | None, _input_option(help="Topic of the reference poses, where a bag has several.")]
 Calibration = Annotated[
     Path | None,
-    typer.Option("--calib", help="Calibration file instead of the recording's own.", rich_help_panel=_INPUT),
+    _input_option("--calib", help="Calibration file instead of the recording's own."),
 ]
 CalibrationScale = Annotated[
     float | None,
-    typer.Option(
+    _input_option(
         "--calib-scale",
         metavar="FACTOR",
         help="Pixels of the recording per pixel of its calibration, where that is of another resolution.",
-        rich_help_panel=_INPUT,
     ),
 ]
 _LONGEST_S = 1e9  # thirty years, as nanoseconds far from what 64 bits hold
@@ -162,12 +158,11 @@ def parse_size(text: str) -> str:
 
 SensorSizeText = Annotated[
     str | None,
-    typer.Option(
+    _input_option(
         "--sensor-size",
         metavar="WIDTHxHEIGHT",
         parser=parse_size,
         help="Size of the sensor, where the recording does not tell it.",
-        rich_help_panel=_INPUT,
     ),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from cmaxslam_fbp.cli.options import Quiet, RecordingOut, choice_option, seconds
 from cmaxslam_fbp.errors import SimulationError
 
 _MOTION, _SENSOR = "Motion", "Sensor"
+_motion_option, _sensor_option = (partial(typer.Option, rich_help_panel=panel) for panel in (_MOTION, _SENSOR))
 _MOTIONS = ("rotation", "translation")
 _CAMERAS = ("davis240c", "dvxplorer", "evk4", "genx320")
 
@@ -30,14 +32,10 @@ def simulate(
         str, choice_option(_MOTIONS, "Turn inside a panorama, or translate in front of a plane.", _MOTION)
     ] = "rotation",
     depth: Annotated[
-        float | None,
-        typer.Option(metavar="M", help="Distance of the plane, in a translation; 1 m.", rich_help_panel=_MOTION),
+        float | None, _motion_option(metavar="M", help="Distance of the plane, in a translation; 1 m.")
     ] = None,
     trajectory: Annotated[
-        Path | None,
-        typer.Option(
-            help="TUM file or groundtruth.txt to follow (smoothed); its positions in a room.", rich_help_panel=_MOTION
-        ),
+        Path | None, _motion_option(help="TUM file or groundtruth.txt to follow (smoothed); its positions in a room.")
     ] = None,
     room: Annotated[
         str | None,
@@ -48,30 +46,21 @@ def simulate(
         ),
     ] = None,
     scene_distance: Annotated[
-        float | None,
-        typer.Option(metavar="M", help="Distance of the room's front wall; 1 m.", rich_help_panel=_MOTION),
+        float | None, _motion_option(metavar="M", help="Distance of the room's front wall; 1 m.")
     ] = None,
     lever: Annotated[
-        float | None,
-        typer.Option(
-            metavar="M", help="In a room, the random hand turns about a wrist so far behind.", rich_help_panel=_MOTION
-        ),
+        float | None, _motion_option(metavar="M", help="In a room, the random hand turns about a wrist so far behind.")
     ] = None,
     start: Annotated[float, seconds_option("Where in the trajectory to begin.", panel=_MOTION)] = 0.0,
     peak_speed: Annotated[
         float | None,
-        typer.Option(
-            metavar="SPEED",
-            help="Of a random hand-held motion: deg/s in a rotation, m/s in a translation.",
-            rich_help_panel=_MOTION,
+        _motion_option(
+            metavar="SPEED", help="Of a random hand-held motion: deg/s in a rotation, m/s in a translation."
         ),
     ] = None,
     extent: Annotated[
         float | None,
-        typer.Option(
-            help="Its bound: degrees of yaw in a rotation, metres to the side in a translation.",
-            rich_help_panel=_MOTION,
-        ),
+        _motion_option(help="Its bound: degrees of yaw in a rotation, metres to the side in a translation."),
     ] = None,
     sensor: Annotated[
         str,
@@ -81,28 +70,18 @@ def simulate(
             _SENSOR,
         ),
     ] = "ideal",
-    contrast: Annotated[
-        float | None, typer.Option(help="Mean threshold, in log intensity.", rich_help_panel=_SENSOR)
-    ] = None,
-    contrast_sigma: Annotated[
-        float | None, typer.Option(help="Its spread over the pixels.", rich_help_panel=_SENSOR)
-    ] = None,
+    contrast: Annotated[float | None, _sensor_option(help="Mean threshold, in log intensity.")] = None,
+    contrast_sigma: Annotated[float | None, _sensor_option(help="Its spread over the pixels.")] = None,
     refractory: Annotated[float | None, seconds_option("Blind time of a pixel after an event.", panel=_SENSOR)] = None,
-    noise_rate: Annotated[
-        float | None, typer.Option(metavar="HZ", help="Background events per pixel.", rich_help_panel=_SENSOR)
-    ] = None,
-    hot_pixels: Annotated[int | None, typer.Option(help="Number of hot pixels.", rich_help_panel=_SENSOR)] = None,
-    hot_rate: Annotated[
-        float | None, typer.Option(metavar="HZ", help="Events of each hot pixel.", rich_help_panel=_SENSOR)
-    ] = None,
+    noise_rate: Annotated[float | None, _sensor_option(metavar="HZ", help="Background events per pixel.")] = None,
+    hot_pixels: Annotated[int | None, _sensor_option(help="Number of hot pixels.")] = None,
+    hot_rate: Annotated[float | None, _sensor_option(metavar="HZ", help="Events of each hot pixel.")] = None,
     flicker: Annotated[
-        float | None,
-        typer.Option(metavar="HZ", help="A light that flickers on a quarter of the image.", rich_help_panel=_SENSOR),
+        float | None, _sensor_option(metavar="HZ", help="A light that flickers on a quarter of the image.")
     ] = None,
     cover: Annotated[float | None, seconds_option("When the lens is covered for a second.", panel=_SENSOR)] = None,
     cover_turn: Annotated[
-        float | None,
-        typer.Option(metavar="DEG", help="How far the camera turns meanwhile, to the right.", rich_help_panel=_SENSOR),
+        float | None, _sensor_option(metavar="DEG", help="How far the camera turns meanwhile, to the right.")
     ] = None,
     compression: BagCompression = "none",
     overwrite: Overwrite = False,
