@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from cmaxslam_fbp import open_recording
-from cmaxslam_fbp.report.brightness_picture import render_brightness
+from cmaxslam_fbp.report.map_picture import look
 from cmaxslam_fbp.report.run_files import RunFiles
 
 
@@ -23,7 +23,7 @@ def main() -> None:
         raise SystemExit(f"{options.run} has no intensity.npy; run it again, without --no-intensity")
     times_ns = files.start_ns + np.round(1e9 * (options.start + np.array([0, options.duration]))).astype(np.int64)
     rotations = files.trajectory.rotation_at(times_ns).as_matrix()
-    before, after = (render_brightness(files.log_intensity, R, recording.require_camera()) for R in rotations)
+    before, after = (look(files.log_intensity, R, recording.require_camera()) for R in rotations)
     # The unit of the log intensity is the threshold: its change is the number of events, with their sign.
     predicted = np.nan_to_num(after - before)
 

@@ -8,8 +8,7 @@ import cv2
 from cmaxslam_fbp import Slam, open_recording
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.report.event_picture import EventPicture
-from cmaxslam_fbp.report.map_picture import draw_map
-from cmaxslam_fbp.report.map_view import view_camera
+from cmaxslam_fbp.report.map_picture import draw_map, view_camera
 
 FRAME_NS = 20_000_000
 

@@ -25,7 +25,7 @@ from cmaxslam_fbp.io.writing import write_recording
 from cmaxslam_fbp.pipeline import Slam, SlamResult
 from cmaxslam_fbp.pipeline.painting import paint
 from cmaxslam_fbp.pipeline.warm_up import warm_up
-from cmaxslam_fbp.report.brightness_picture import draw_brightness
+from cmaxslam_fbp.report.map_picture import draw_brightness
 from cmaxslam_fbp.simulation import SENSORS, Simulation, SimulationSettings
 from cmaxslam_fbp.simulation.scene_map import log_levels
 from cmaxslam_fbp.trajectory import RotationTrajectory

@@ -11,9 +11,9 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.errors import CmaxSlamError, OutputError
-from cmaxslam_fbp.report.map_picture import GAMMA
-from cmaxslam_fbp.report.map_view import (
+from cmaxslam_fbp.report.map_picture import (
     COLOUR_MAPS,
+    GAMMA,
     colour_map,
     draw_lines,
     look,

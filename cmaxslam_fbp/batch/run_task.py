@@ -24,8 +24,7 @@ from cmaxslam_fbp.pipeline.output import OUTPUTS, RUN, RunState
 from cmaxslam_fbp.pipeline.painting import paint
 from cmaxslam_fbp.pipeline.saving import RunSaver
 from cmaxslam_fbp.pipeline.warm_up import warm_up
-from cmaxslam_fbp.report.map_picture import draw_map, encode_png
-from cmaxslam_fbp.report.map_view import used_part
+from cmaxslam_fbp.report.map_picture import draw_map, encode_png, used_part
 from cmaxslam_fbp.report.page import REPORT
 from cmaxslam_fbp.rows.row import Values
 from cmaxslam_fbp.rows.sources import source_digest

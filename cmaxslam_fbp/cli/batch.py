@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -14,7 +15,7 @@ from cmaxslam_fbp.cli.options import Assignments, Duration, Quiet, Refine, Sched
 if TYPE_CHECKING:
     from cmaxslam_fbp.batch.batch import Batch
 
-_WHERE = "Where"
+_where_option = partial(typer.Option, rich_help_panel="Where")
 
 
 def _parse_seeds(text: str) -> str:
@@ -52,19 +53,12 @@ def batch(
     start: Start = None,
     duration: Duration = None,
     jobs: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Runs at a time on this machine; default: one per two cores.", rich_help_panel=_WHERE
-        ),
+        int | None, _where_option(metavar="N", help="Runs at a time on this machine; default: one per two cores.")
     ] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(metavar="4GB", help="Most memory of a run on this machine.", rich_help_panel=_WHERE),
-    ] = None,
+    memory: Annotated[str | None, _where_option(metavar="4GB", help="Most memory of a run on this machine.")] = None,
     scheduler: Scheduler = None,
     slurm: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.yaml", help="Ask SLURM for workers, with these options.", rich_help_panel=_WHERE),
+        Path | None, _where_option(metavar="FILE.yaml", help="Ask SLURM for workers, with these options.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cmaxslam_fbp.cli.options import (
-    Assignments,
-    ConfigNames,
     Json,
     Quiet,
     RecordingOptions,
     RecordingPath,
     choice_option,
+    open_configured,
     takes_recording,
 )
 from cmaxslam_fbp.errors import OutputError
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cmaxslam_fbp.pipeline.calibrating import RecordingCalibration
 
 _LENS = "Lens"
+_lens_option = partial(typer.Option, rich_help_panel=_LENS)
 _MODELS = ("pinhole", "plumb_bob", "equidistant")
 
 
@@ -34,25 +35,20 @@ def calibrate(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The calibration to write.")] = Path(
         "camera.yaml"
     ),
-    config: ConfigNames = None,
-    assignments: Assignments = None,
     model: Annotated[
         str, choice_option(_MODELS, "No distortion, that of most lenses, or a fisheye's.", _LENS)
     ] = "plumb_bob",
     focal: Annotated[
-        float | None,
-        typer.Option(metavar="PX", min=1, help="A guess: no other field of view is tried.", rich_help_panel=_LENS),
+        float | None, _lens_option(metavar="PX", min=1, help="A guess: no other field of view is tried.")
     ] = None,
     field_of_view: Annotated[
-        float | None,
-        typer.Option(metavar="DEG", min=5, max=160, help="A guess, of the sensor's width.", rich_help_panel=_LENS),
+        float | None, _lens_option(metavar="DEG", min=5, max=160, help="A guess, of the sensor's width.")
     ] = None,
     fix: Annotated[
         list[str] | None,
-        typer.Option(
+        _lens_option(
             metavar="NAME",
             help="Keep as it is: focal (the guess), aspect (fx = fy), cx, cy (the middle), k1, ...; may be repeated.",
-            rich_help_panel=_LENS,
         ),
     ] = None,
     report: Annotated[
@@ -68,7 +64,6 @@ def calibrate(
     Writes a calibration in OpenCV's layout, for --calib; what the motion does not tell is held, and named.
     """
     from cmaxslam_fbp.cli.progress import stage_progress
-    from cmaxslam_fbp.config import load_config
     from cmaxslam_fbp.io.atomic_files import write_file
     from cmaxslam_fbp.pipeline import calibrating, calibration_results
 
@@ -76,8 +71,8 @@ def calibrate(
         if file is not None and file.exists() and not overwrite:
             raise OutputError(f"{file} exists already; choose another name with {option}, or give --overwrite")
     guess = calibrating.CalibrationGuess(model, focal, field_of_view, tuple(fix or ()))
-    settings = load_config(config or (), assignments or (), source.flags())
-    recording = source.open(path, config, assignments)
+    settings = source.configure()
+    recording = open_configured(path, settings)
     try:
         with stage_progress(quiet=quiet or as_json) as on_stage:
             found = calibrating.calibrate(

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cmaxslam_fbp.cli.options import Json
-from cmaxslam_fbp.cli.report import warn
+from cmaxslam_fbp.cli.options import Json, warn
 
 
 def compare(
@@ -27,9 +26,7 @@ def compare(
     from cmaxslam_fbp.report.comparison import FILES, comparison_table, figures, read_runs, write_comparison
 
     runs = read_runs(paths)
-    for files in runs.values():
-        for line in files.faults:
-            warn(line)
+    warn(*(line for files in runs.values() for line in files.faults))
     folder = None if out is None else create_run_folder(out, overwrite=overwrite, files=FILES)
     if as_json:
         typer.echo(json.dumps(figures(runs), indent=2, allow_nan=False))

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import sys
-from enum import Enum
 from typing import Annotated
 
 import typer
 
 from cmaxslam_fbp.cli.options import (
-    Assignments,
-    ConfigNames,
     Quiet,
     RecordingOptions,
     RecordingOut,
     RecordingPath,
+    choice_option,
     takes_recording,
+    warn,
 )
 
-
-class Compression(str, Enum):
-    """Compression of a bag's chunks."""
-
-    none = "none"
-    bz2 = "bz2"
-    lz4 = "lz4"
-
-
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing output.")]
-BagCompression = Annotated[Compression, typer.Option("--compression", help="Compression of a written bag.")]
+BagCompression = Annotated[
+    str, choice_option(("none", "bz2", "lz4"), "Compression of a written bag.", None, "--compression")
+]
 
 
 @takes_recording
@@ -36,9 +28,7 @@ def convert(
     path: RecordingPath,
     out: RecordingOut,
     source: RecordingOptions,
-    config: ConfigNames = None,
-    assignments: Assignments = None,
-    compression: BagCompression = Compression.none,
+    compression: BagCompression = "none",
     overwrite: Overwrite = False,
     pace: Annotated[
         float | None, typer.Option(metavar="FACTOR", help="Of a stream: 1 is as fast as it was recorded.")
@@ -51,24 +41,22 @@ def convert(
     """
     from cmaxslam_fbp.cli.progress import event_progress
     from cmaxslam_fbp.errors import ConfigError
-    from cmaxslam_fbp.io.packed_events import write_packed
+    from cmaxslam_fbp.io.packed_recording import write_packed
     from cmaxslam_fbp.io.writing import write_recording
 
-    recording = source.open(path, config, assignments)
+    recording = source.open(path)
     stream = recording.chunks(source.start, source.duration)
     if str(out) == "-":
         write_packed(stream, recording.sensor_size, recording.camera, sys.stdout.buffer, pace=pace)
-        for line in stream.defects.describe():
-            typer.echo(f"warning: {line}", err=True)
+        warn(*stream.defects.describe())
         return
     if pace is not None:
         raise ConfigError("--pace is for a stream: give '-' as the output")
     with event_progress("converting", quiet=quiet, total_s=source.duration) as progress:
         written = write_recording(
-            recording, stream, out, compression=compression.value, overwrite=overwrite, progress=progress
+            recording, stream, out, compression=compression, overwrite=overwrite, progress=progress
         )
-    for line in (*stream.defects.describe(), *recording.check_reference()):
-        typer.echo(f"warning: {line}", err=True)
+    warn(*stream.defects.describe(), *recording.check_reference())
     if written.interrupted:
         typer.echo(f"interrupted: {out} holds the first {written.events:,} events", err=True)
         raise typer.Exit(130)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -16,15 +15,10 @@ from cmaxslam_fbp.cli.options import (
     OutputStyle,
     PosesTopic,
     RecordingOptions,
+    choice_option,
     seconds_option,
+    warn,
 )
-
-
-class Metric(str, Enum):
-    """Which errors are printed."""
-
-    ALL = "all"
-    CMAX_SLAM = "cmax-slam"
 
 
 def evaluate(
@@ -41,8 +35,11 @@ def evaluate(
     ] = None,
     duration: Annotated[float | None, seconds_option("Compare this long.")] = None,
     metric: Annotated[
-        Metric, typer.Option(help="All errors, or those that CMax-SLAM's paper prints, with their floor.")
-    ] = Metric.ALL,
+        str,
+        choice_option(
+            ("all", "cmax-slam"), "All errors, or those that CMax-SLAM's paper prints, with their floor.", None
+        ),
+    ] = "all",
     align_at: Annotated[
         float,
         typer.Option(metavar="SECONDS", help="Where cmax-slam aligns: 1 on real recordings, 0.1 on synthetic ones."),
@@ -54,21 +51,19 @@ def evaluate(
     from cmaxslam_fbp.errors import TrajectoryError
     from cmaxslam_fbp.evaluation import evaluate as evaluate_trajectory
     from cmaxslam_fbp.evaluation import evaluation_table, published_table
-    from cmaxslam_fbp.io.trajectory_files import read_trajectory
-    from cmaxslam_fbp.io.trajectory_styles import write_style
+    from cmaxslam_fbp.io.trajectory_files import read_trajectory, write_style
 
     origin_ns = gyroscope = None
     if ground_truth.suffix in {".txt", ".tum"} and not ground_truth.is_dir():
         poses = read_trajectory(ground_truth)
     else:
-        recording = RecordingOptions(poses_topic=poses_topic).open(ground_truth, config, assignments)
+        recording = RecordingOptions(config, assignments, poses_topic=poses_topic).open(ground_truth)
         faults = recording.check_reference()
         if recording.ground_truth is None:
             raise TrajectoryError(
                 "; ".join([f"{ground_truth} has no reference poses", *faults, "give a TUM file as GT"])
             )
-        for line in faults:
-            typer.echo(f"warning: {line}", err=True)
+        warn(*faults)
         poses, gyroscope, origin_ns = recording.ground_truth, recording.gyroscope, recording.start_ns
     estimated = read_trajectory(estimate)
     result = evaluate_trajectory(
@@ -84,7 +79,7 @@ def evaluate(
         typer.echo(f"the estimate is in {written}, too", err=True)
     figures = result.to_dict()
     table = None
-    if metric is Metric.CMAX_SLAM:
+    if metric == "cmax-slam":
         if result.cmax_slam is None:
             raise TrajectoryError(
                 f"estimate and ground truth do not both cover {align_at:g} s after the start, where this metric aligns "

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from cmaxslam_fbp.cli.options import (
-    Assignments,
-    ConfigNames,
     Json,
     Quiet,
     RecordingOptions,
     RecordingPath,
     takes_recording,
+    warn,
 )
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 def info(
     path: RecordingPath,
     source: RecordingOptions,
-    config: ConfigNames = None,
-    assignments: Assignments = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -35,15 +32,14 @@ def info(
     from cmaxslam_fbp.cli.progress import event_progress
     from cmaxslam_fbp.io.summary import summarize
 
-    recording = source.open(path, config, assignments)
+    recording = source.open(path)
     with event_progress("reading", quiet=quiet, total_s=source.duration) as progress:
         summary = summarize(recording, source.start, source.duration, progress)
     if as_json:
         typer.echo(json.dumps(asdict(summary), indent=2))
     else:
         _print(summary)
-    for line in (*summary.defects.describe(), *recording.check_reference()):
-        typer.echo(f"warning: {line}", err=True)
+    warn(*summary.defects.describe(), *recording.check_reference())
 
 
 def _print(summary: Summary) -> None:

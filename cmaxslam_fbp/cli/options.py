@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -19,9 +19,12 @@ from cmaxslam_fbp.choices import REFINEMENTS
 if TYPE_CHECKING:
     from cmaxslam_fbp.config import Config
     from cmaxslam_fbp.io import Recording
+    from cmaxslam_fbp.report.run_files import RunFiles
 
 _INPUT = "Input"
+_input_option = partial(typer.Option, rich_help_panel=_INPUT)
 
+RunPath = Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Folder of a run: what cmaxslam-fbp run wrote.")]
 RecordingPath = Annotated[Path, typer.Argument(metavar="PATH", help="The recording: {readable}.")]
 RecordingOut = Annotated[
     Path, typer.Argument(metavar="OUT", help="The recording to write, in the format of its ending: {writable}.")
@@ -33,27 +36,22 @@ ConfigNames = Annotated[
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one value; may be repeated.")
 ]
-EventsTopic = Annotated[
-    str | None, typer.Option(help="Topic of the events, where a bag has several.", rich_help_panel=_INPUT)
-]
+EventsTopic = Annotated[str | None, _input_option(help="Topic of the events, where a bag has several.")]
 EventsDataset = Annotated[
     str | None,
-    typer.Option(help="Data set of the events, where an HDF5 file has several, e.g. left.", rich_help_panel=_INPUT),
+    _input_option(help="Data set of the events, where an HDF5 file has several, e.g. left."),
 ]
-PosesTopic = Annotated[
-    str | None, typer.Option(help="Topic of the reference poses, where a bag has several.", rich_help_panel=_INPUT)
-]
+PosesTopic = Annotated[str | None, _input_option(help="Topic of the reference poses, where a bag has several.")]
 Calibration = Annotated[
     Path | None,
-    typer.Option("--calib", help="Calibration file instead of the recording's own.", rich_help_panel=_INPUT),
+    _input_option("--calib", help="Calibration file instead of the recording's own."),
 ]
 CalibrationScale = Annotated[
     float | None,
-    typer.Option(
+    _input_option(
         "--calib-scale",
         metavar="FACTOR",
         help="Pixels of the recording per pixel of its calibration, where that is of another resolution.",
-        rich_help_panel=_INPUT,
     ),
 ]
 _LONGEST_S = 1e9  # thirty years, as nanoseconds far from what 64 bits hold
@@ -160,20 +158,36 @@ def parse_size(text: str) -> str:
 
 SensorSizeText = Annotated[
     str | None,
-    typer.Option(
+    _input_option(
         "--sensor-size",
         metavar="WIDTHxHEIGHT",
         parser=parse_size,
         help="Size of the sensor, where the recording does not tell it.",
-        rich_help_panel=_INPUT,
     ),
 ]
 
 
+def warn(*lines: str) -> None:
+    """Print warnings."""
+    for line in lines:
+        typer.echo(f"warning: {line}", err=True)
+
+
+def read_run(path: Path) -> RunFiles:
+    """Read the folder of a run, with a warning for each file that is damaged and left out."""
+    from cmaxslam_fbp.report.run_files import RunFiles
+
+    files = RunFiles.read(path)
+    warn(*files.faults)
+    return files
+
+
 @dataclass(frozen=True)
 class RecordingOptions:
-    """What the user says about a recording, and the range of it that is read."""
+    """The configuration, what the user says about a recording, and the range of it that is read."""
 
+    config: ConfigNames = None
+    assignments: Assignments = None
     events_topic: EventsTopic = None
     events_dataset: EventsDataset = None
     poses_topic: PosesTopic = None
@@ -183,17 +197,18 @@ class RecordingOptions:
     start: Start = None
     duration: Duration = None
 
-    def flags(self) -> dict[str, Any]:
-        """Return the options by the configuration keys that they set."""
-        flags = {f"recording.{name}": value for name, value in vars(self).items() if name not in ("start", "duration")}
-        size = self.sensor_size
-        return flags | {"recording.sensor_size": None if size is None else tuple(map(int, size.split("x")))}
+    def configure(self, flags: Mapping[str, Any] | None = None) -> Config:
+        """Return the configuration with what these options say, and other ones by the keys that they set."""
+        from cmaxslam_fbp.config import RecordingConfig, load_config
 
-    def open(self, path: Path, config: list[str] | None, assignments: list[str] | None) -> Recording:
+        own = {f"recording.{name}": value for name, value in vars(self).items() if name in RecordingConfig.model_fields}
+        if self.sensor_size is not None:
+            own["recording.sensor_size"] = tuple(map(int, self.sensor_size.split("x")))
+        return load_config(self.config or (), self.assignments or (), {**own, **(flags or {})})
+
+    def open(self, path: Path) -> Recording:
         """Open a recording with what the configuration and these options say about it."""
-        from cmaxslam_fbp.config import load_config
-
-        return open_configured(path, load_config(config or (), assignments or (), self.flags()))
+        return open_configured(path, self.configure())
 
 
 class takes_recording:  # noqa: N801 (a decorator)

@@ -13,7 +13,7 @@ from cmaxslam_fbp.nanoseconds import NS_PER_S
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rich.progress import TaskID
+    from rich.progress import Progress, ProgressColumn, TaskID
 
     from cmaxslam_fbp.batch.batch import Batch
     from cmaxslam_fbp.events import Events
@@ -23,6 +23,21 @@ if TYPE_CHECKING:
     OnEvents = Callable[[Events], None]
     OnStep = Callable[[Step], None]
 
+_STARTING = "starting: the first run compiles the kernels"
+
+
+@contextmanager
+def _progress(*columns: str | ProgressColumn, quiet: bool) -> Iterator[Progress]:
+    """Show columns, texts with the fields of a task among them, beside a spinner and the time."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    hidden = quiet or not console.is_terminal
+    shown = SpinnerColumn(), *columns, TimeElapsedColumn()
+    with Progress(*shown, console=console, transient=True, disable=hidden) as progress:
+        yield progress
+
 
 @contextmanager
 def event_progress(description: str, *, quiet: bool, total_s: float | None = None) -> Iterator[OnEvents]:
@@ -30,14 +45,9 @@ def event_progress(description: str, *, quiet: bool, total_s: float | None = Non
 
     Gives a function to call with each chunk of events.
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn
 
-    console = Console(stderr=True)
-    columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[passed]}")]
-    with Progress(
-        *columns, TimeElapsedColumn(), console=console, transient=True, disable=quiet or not console.is_terminal
-    ) as progress:
+    with _progress("{task.description}", BarColumn(), "{task.fields[passed]}", quiet=quiet) as progress:
         task = progress.add_task(description, total=total_s, passed="")
         count = 0
         first_ns: int | None = None
@@ -60,13 +70,8 @@ def event_progress(description: str, *, quiet: bool, total_s: float | None = Non
 @contextmanager
 def stage_progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
     """Show what is being done, in words; gives a function to call with them."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
-    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as progress:
-        task = progress.add_task("starting: the first run compiles the kernels")
+    with _progress("{task.description}", quiet=quiet) as progress:
+        task = progress.add_task(_STARTING)
         yield lambda words: progress.update(task, description=words)
 
 
@@ -75,15 +80,10 @@ def slam_progress(*, quiet: bool, total_s: float | None = None) -> Iterator[OnSt
     """Show where in the recording a run is, its real-time factor, the camera's speed and the contrast."""
     import time
 
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn
 
-    console = Console(stderr=True)
-    columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[words]}")]
-    with Progress(
-        *columns, TimeElapsedColumn(), console=console, transient=True, disable=quiet or not console.is_terminal
-    ) as progress:
-        task = progress.add_task("starting: the first run compiles the kernels", total=total_s, words="")
+    with _progress("{task.description}", BarColumn(), "{task.fields[words]}", quiet=quiet) as progress:
+        task = progress.add_task(_STARTING, total=total_s, words="")
         stage = ""
         began = time.perf_counter()
 
@@ -105,19 +105,10 @@ def slam_progress(*, quiet: bool, total_s: float | None = None) -> Iterator[OnSt
 @contextmanager
 def row_progress(study: str, *, quiet: bool) -> Iterator[OnRow]:
     """Show how many rows of a study are done, and which one is being computed."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn
 
-    console = Console(stderr=True)
-    columns = [SpinnerColumn(), TextColumn("{task.fields[study]}"), BarColumn(), MofNCompleteColumn()]
-    with Progress(
-        *columns,
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=quiet or not console.is_terminal,
-    ) as progress:
+    columns = ("{task.fields[study]}", BarColumn(), MofNCompleteColumn(), "{task.description}")
+    with _progress(*columns, quiet=quiet) as progress:
         task = progress.add_task("", total=None, study=study)
 
         def advance(name: str, done: int, total: int) -> None:
@@ -134,8 +125,7 @@ def batch_progress(*, quiet: bool) -> Iterator[Callable[[Batch], None]]:
     """
     import time
 
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.text import Text
 
     class RunColumn(TextColumn):
@@ -146,21 +136,10 @@ def batch_progress(*, quiet: bool) -> Iterator[Callable[[Batch], None]]:
         def render(self, task: Any) -> Text:
             return Text(task.fields["words"] or _run_words(task.fields["folder"]))
 
-    console = Console(stderr=True)
-    shown = not quiet and console.is_terminal
     told: set[int] = set()
     began = time.monotonic()
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        RunColumn(""),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not shown,
-    ) as progress:
+    name = TextColumn("{task.description}", markup=False)
+    with _progress(name, BarColumn(bar_width=24), MofNCompleteColumn(), RunColumn(""), quiet=quiet) as progress:
         total = progress.add_task("all", words="", folder="")
         bars: dict[str, TaskID] = {}
 
@@ -174,7 +153,7 @@ def batch_progress(*, quiet: bool) -> Iterator[Callable[[Batch], None]]:
                 if key not in bars:
                     folder = str(batch.out / work.folder) if work.folder else ""
                     bars[key] = progress.add_task(work.name, total=None, words="", folder=folder)
-            if not quiet and not shown:
+            if not quiet and progress.disable:
                 for cell in batch.latest:
                     if id(cell) not in told:
                         told.add(id(cell))

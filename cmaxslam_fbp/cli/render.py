@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cmaxslam_fbp.cli.options import parse_size, seconds_option
-from cmaxslam_fbp.cli.report import RunPath, warn
+from cmaxslam_fbp.cli.options import RunPath, parse_size, read_run, seconds_option
 from cmaxslam_fbp.errors import OutputError
 
 
@@ -27,14 +26,9 @@ def render(
 ) -> None:
     """Render the view of a camera, at any time of a run, from the brightness that the run has found."""
     from cmaxslam_fbp.io.atomic_files import write_file
-    from cmaxslam_fbp.report.brightness_picture import draw_brightness, render_brightness
-    from cmaxslam_fbp.report.map_picture import encode_png
-    from cmaxslam_fbp.report.map_view import view_camera
-    from cmaxslam_fbp.report.run_files import RunFiles
+    from cmaxslam_fbp.report.map_picture import draw_brightness, encode_png, look, view_camera
 
-    files = RunFiles.read(path)
-    for line in files.faults:
-        warn(line)
+    files = read_run(path)
     if files.log_intensity is None:
         raise OutputError(f"{path} has no intensity.npy; run it again, without --no-intensity")
     width, height = map(int, size.split("x"))
@@ -49,6 +43,6 @@ def render(
     if target.exists() and not overwrite:
         raise OutputError(f"{target} exists already; choose another name, or give --overwrite")
     R_wc = files.trajectory.rotation_at(files.start_ns + round(pose * 1e9)).as_matrix()
-    seen = render_brightness(files.log_intensity, R_wc, view_camera(width, height, field_deg))
+    seen = look(files.log_intensity, R_wc, view_camera(width, height, field_deg))
     write_file(target, encode_png(draw_brightness(seen)))
     typer.echo(target)

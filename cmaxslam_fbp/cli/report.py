@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
-RunPath = Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Folder of a run: what cmaxslam-fbp run wrote.")]
-
-
-def warn(line: str) -> None:
-    """Print a warning."""
-    typer.echo(f"warning: {line}", err=True)
+from cmaxslam_fbp.cli.options import RunPath, warn
 
 
 def report(path: RunPath) -> None:

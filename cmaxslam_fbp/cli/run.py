@@ -7,25 +7,24 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from cmaxslam_fbp.cli.options import (
-    Assignments,
     Compute,
-    ConfigNames,
     Device,
     OutputStyle,
     Quiet,
     RecordingOptions,
     RecordingPath,
     Refine,
+    choice_option,
     open_configured,
     takes_recording,
+    warn,
 )
 from cmaxslam_fbp.errors import ConfigError, OutputError
 
@@ -40,13 +39,6 @@ if TYPE_CHECKING:
     from cmaxslam_fbp.report.map_video import MapVideo
 
 
-class VideoSubject(str, Enum):
-    """What a video shows."""
-
-    edges = "edges"
-    brightness = "brightness"
-
-
 @takes_recording
 def run(
     path: RecordingPath,
@@ -54,8 +46,6 @@ def run(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run; default runs/NAME-TIME.")
     ] = None,
-    config: ConfigNames = None,
-    assignments: Assignments = None,
     refine: Refine = None,
     hand_held: Annotated[
         bool,
@@ -83,8 +73,8 @@ def run(
         typer.Option("--rerun", metavar="FILE.rrd", help="Log the run for the Rerun viewer; needs the extra rerun."),
     ] = None,
     video_shows: Annotated[
-        VideoSubject, typer.Option("--video-shows", help="What the video is of: edges or brightness.")
-    ] = VideoSubject.edges,
+        str, choice_option(("edges", "brightness"), "What the video is of: edges or brightness.", None)
+    ] = "edges",
     no_intensity: Annotated[
         bool, typer.Option("--no-intensity", help="Leave out the brightness of the scene, which takes a while more.")
     ] = False,
@@ -103,10 +93,9 @@ def run(
     """
     from cmaxslam_fbp.cli.interruption import Interruption
     from cmaxslam_fbp.cli.progress import slam_progress
-    from cmaxslam_fbp.config import load_config
     from cmaxslam_fbp.io.live.recording import LiveRecording
     from cmaxslam_fbp.io.run_folder import default_run_folder, run_folder
-    from cmaxslam_fbp.io.trajectory_styles import STYLES, write_style
+    from cmaxslam_fbp.io.trajectory_files import STYLES, write_style
     from cmaxslam_fbp.pipeline import Slam
     from cmaxslam_fbp.pipeline.output import OUTPUTS
     from cmaxslam_fbp.pipeline.painting import paint
@@ -118,17 +107,17 @@ def run(
     from cmaxslam_fbp.report.reference import field_of_view
     from cmaxslam_fbp.viewer.rerun_log import RerunLog
 
-    flags = source.flags() | {"backend.translation": "scene" if hand_held else None, "backend.scene_distance_m": scale}
+    flags: dict[str, Any] = {"backend.translation": "scene" if hand_held else None, "backend.scene_distance_m": scale}
     is_live = str(path) == "-"
     flags |= {"intensity.enabled": False if no_intensity else None}
     for stage in ("frontend", "backend"):
         flags |= {f"{stage}.compute": compute, f"{stage}.device": device}
-    resolved = load_config(config or (), assignments or (), flags)
+    resolved = source.configure(flags)
     for file in filter(None, (video, rerun)):
         if file.exists() and not (overwrite and file.is_file()):
             raise OutputError(f"{file} exists already; choose another name, or give --overwrite")
     slam = Slam(resolved)
-    if video is not None and video_shows is VideoSubject.brightness and not resolved.intensity.enabled:
+    if video is not None and video_shows == "brightness" and not resolved.intensity.enabled:
         raise OutputError("a video of the brightness needs the brightness: leave out --no-intensity")
     recording = LiveRecording(sys.stdin.fileno(), resolved.recording) if is_live else open_configured(path, resolved)
     if calibrate or refine_lens:
@@ -192,8 +181,7 @@ def run(
             _finish(poses, result)
         problems = saver.finish(result, interruption.cause)
         write_style(folder, output_style, result.trajectory(), overwrite=True)
-    for warning in [*result.warnings, *problems]:
-        typer.echo(f"warning: {warning}", err=True)
+    warn(*result.warnings, *problems)
     if not quiet:
         _print(result, folder, to_stderr=stream)
     if result.interrupted:
@@ -221,7 +209,7 @@ def _calibrated(
     if not quiet:
         print_calibration(found, None)
     if refine_lens and lens.after.contrast <= lens.before.contrast:
-        typer.echo("warning: the contrast did not gain: the given calibration stays", err=True)
+        warn("the contrast did not gain: the given calibration stays")
         return recording
     return recording.with_camera(lens.camera)
 
@@ -277,12 +265,12 @@ def _break_off(saver: RunSaver, error: BaseException, cause: str, poses: Traject
     raise error
 
 
-def _film(video: MapVideo, subject: VideoSubject, step: Step) -> None:
+def _film(video: MapVideo, subject: str, step: Step) -> None:
     """Add a frame to a video; the refinement is not filmed."""
-    if subject is VideoSubject.edges and step.window is not None:
+    if subject == "edges" and step.window is not None:
         video.add(step.panorama, step.R_wc, step.recording_s)
-    if subject is VideoSubject.brightness and step.brightness is not None:
-        from cmaxslam_fbp.report.brightness_picture import draw_brightness
+    if subject == "brightness" and step.brightness is not None:
+        from cmaxslam_fbp.report.map_picture import draw_brightness
 
         picture = draw_brightness(step.brightness().log_intensity)[..., :3]
         video.add_picture(picture, step.R_wc, step.recording_s)

@@ -3,49 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cmaxslam_fbp.cli.convert import BagCompression, Compression, Overwrite
-from cmaxslam_fbp.cli.options import Quiet, RecordingOut, seconds_option
+from cmaxslam_fbp.cli.convert import BagCompression, Overwrite
+from cmaxslam_fbp.cli.options import Quiet, RecordingOut, choice_option, seconds_option
 from cmaxslam_fbp.errors import SimulationError
 
 _MOTION, _SENSOR = "Motion", "Sensor"
-
-
-class CameraName(str, Enum):
-    """Camera presets."""
-
-    davis240c = "davis240c"
-    dvxplorer = "dvxplorer"
-    evk4 = "evk4"
-    genx320 = "genx320"
-
-
-class RoomName(str, Enum):
-    """Rooms around a camera that moves."""
-
-    box = "box"
-    wall = "wall"
-    clutter = "clutter"
-
-
-class SensorName(str, Enum):
-    """Sensor presets."""
-
-    ideal = "ideal"
-    davis = "davis"
-    dvxplorer = "dvxplorer"
-
-
-class MotionName(str, Enum):
-    """What the camera does: turn inside a panorama, or translate in front of a plane."""
-
-    rotation = "rotation"
-    translation = "translation"
+_motion_option, _sensor_option = (partial(typer.Option, rich_help_panel=panel) for panel in (_MOTION, _SENSOR))
+_MOTIONS = ("rotation", "translation")
+_CAMERAS = ("davis240c", "dvxplorer", "evk4", "genx320")
 
 
 def simulate(
@@ -53,88 +24,66 @@ def simulate(
     scene: Annotated[
         str, typer.Option(help="shapes, boxes, poster, stars, or an image (equirectangular for a rotation).")
     ] = "boxes",
-    camera: Annotated[CameraName, typer.Option(help="Sensor and lens.")] = CameraName.davis240c,
+    camera: Annotated[str, choice_option(_CAMERAS, "Sensor and lens.", None)] = "davis240c",
     duration: Annotated[float | None, seconds_option("Length of the recording.")] = None,
     seed: Annotated[int | None, typer.Option(help="Draws scene, motion and noise.")] = None,
     foreground: Annotated[bool, typer.Option("--foreground", help="A moving object in front of the scene.")] = False,
     motion: Annotated[
-        MotionName,
-        typer.Option(help="Turn inside a panorama, or translate in front of a plane.", rich_help_panel=_MOTION),
-    ] = MotionName.rotation,
+        str, choice_option(_MOTIONS, "Turn inside a panorama, or translate in front of a plane.", _MOTION)
+    ] = "rotation",
     depth: Annotated[
-        float | None,
-        typer.Option(metavar="M", help="Distance of the plane, in a translation; 1 m.", rich_help_panel=_MOTION),
+        float | None, _motion_option(metavar="M", help="Distance of the plane, in a translation; 1 m.")
     ] = None,
     trajectory: Annotated[
-        Path | None,
-        typer.Option(
-            help="TUM file or groundtruth.txt to follow (smoothed); its positions in a room.", rich_help_panel=_MOTION
-        ),
+        Path | None, _motion_option(help="TUM file or groundtruth.txt to follow (smoothed); its positions in a room.")
     ] = None,
     room: Annotated[
-        RoomName | None,
-        typer.Option(
-            help="Turn and move inside a room that shows the scene: a box, one wall, or a box with boards in it.",
-            rich_help_panel=_MOTION,
+        str | None,
+        choice_option(
+            ("box", "wall", "clutter"),
+            "Turn and move inside a room that shows the scene: a box, one wall, or a box with boards in it.",
+            _MOTION,
         ),
     ] = None,
     scene_distance: Annotated[
-        float | None,
-        typer.Option(metavar="M", help="Distance of the room's front wall; 1 m.", rich_help_panel=_MOTION),
+        float | None, _motion_option(metavar="M", help="Distance of the room's front wall; 1 m.")
     ] = None,
     lever: Annotated[
-        float | None,
-        typer.Option(
-            metavar="M", help="In a room, the random hand turns about a wrist so far behind.", rich_help_panel=_MOTION
-        ),
+        float | None, _motion_option(metavar="M", help="In a room, the random hand turns about a wrist so far behind.")
     ] = None,
     start: Annotated[float, seconds_option("Where in the trajectory to begin.", panel=_MOTION)] = 0.0,
     peak_speed: Annotated[
         float | None,
-        typer.Option(
-            metavar="SPEED",
-            help="Of a random hand-held motion: deg/s in a rotation, m/s in a translation.",
-            rich_help_panel=_MOTION,
+        _motion_option(
+            metavar="SPEED", help="Of a random hand-held motion: deg/s in a rotation, m/s in a translation."
         ),
     ] = None,
     extent: Annotated[
         float | None,
-        typer.Option(
-            help="Its bound: degrees of yaw in a rotation, metres to the side in a translation.",
-            rich_help_panel=_MOTION,
-        ),
+        _motion_option(help="Its bound: degrees of yaw in a rotation, metres to the side in a translation."),
     ] = None,
     sensor: Annotated[
-        SensorName,
-        typer.Option(
-            help="Pixels and read-out: ideal, or with the lag, noise, leak and jitter of a real one.",
-            rich_help_panel=_SENSOR,
+        str,
+        choice_option(
+            ("ideal", "davis", "dvxplorer"),
+            "Pixels and read-out: ideal, or with the lag, noise, leak and jitter of a real one.",
+            _SENSOR,
         ),
-    ] = SensorName.ideal,
-    contrast: Annotated[
-        float | None, typer.Option(help="Mean threshold, in log intensity.", rich_help_panel=_SENSOR)
-    ] = None,
-    contrast_sigma: Annotated[
-        float | None, typer.Option(help="Its spread over the pixels.", rich_help_panel=_SENSOR)
-    ] = None,
+    ] = "ideal",
+    contrast: Annotated[float | None, _sensor_option(help="Mean threshold, in log intensity.")] = None,
+    contrast_sigma: Annotated[float | None, _sensor_option(help="Its spread over the pixels.")] = None,
     refractory: Annotated[float | None, seconds_option("Blind time of a pixel after an event.", panel=_SENSOR)] = None,
-    noise_rate: Annotated[
-        float | None, typer.Option(metavar="HZ", help="Background events per pixel.", rich_help_panel=_SENSOR)
-    ] = None,
-    hot_pixels: Annotated[int | None, typer.Option(help="Number of hot pixels.", rich_help_panel=_SENSOR)] = None,
-    hot_rate: Annotated[
-        float | None, typer.Option(metavar="HZ", help="Events of each hot pixel.", rich_help_panel=_SENSOR)
-    ] = None,
+    noise_rate: Annotated[float | None, _sensor_option(metavar="HZ", help="Background events per pixel.")] = None,
+    hot_pixels: Annotated[int | None, _sensor_option(help="Number of hot pixels.")] = None,
+    hot_rate: Annotated[float | None, _sensor_option(metavar="HZ", help="Events of each hot pixel.")] = None,
     flicker: Annotated[
-        float | None,
-        typer.Option(metavar="HZ", help="A light that flickers on a quarter of the image.", rich_help_panel=_SENSOR),
+        float | None, _sensor_option(metavar="HZ", help="A light that flickers on a quarter of the image.")
     ] = None,
     cover: Annotated[float | None, seconds_option("When the lens is covered for a second.", panel=_SENSOR)] = None,
     cover_turn: Annotated[
-        float | None,
-        typer.Option(metavar="DEG", help="How far the camera turns meanwhile, to the right.", rich_help_panel=_SENSOR),
+        float | None, _sensor_option(metavar="DEG", help="How far the camera turns meanwhile, to the right.")
     ] = None,
-    compression: BagCompression = Compression.none,
+    compression: BagCompression = "none",
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -161,7 +110,7 @@ def simulate(
     if cover_turn is not None and cover is None:
         raise SimulationError("--cover-turn needs the time at which the lens is covered; give --cover too")
     pixels = replace(
-        SENSORS[sensor.value],
+        SENSORS[sensor],
         **_given(
             contrast_on=contrast,
             contrast_off=contrast,
@@ -174,7 +123,7 @@ def simulate(
     )
     common: dict[str, Any] = {
         "scene": scene,
-        "camera": getattr(cameras, camera.value)(),
+        "camera": getattr(cameras, camera)(),
         "sensor": pixels,
         "foreground": ForegroundSettings() if foreground else None,
         "flicker": None if flicker is None else FlickerSettings(rate_hz=flicker),
@@ -182,8 +131,8 @@ def simulate(
         **_given(duration_s=duration, seed=seed),
     }
     simulation: Simulation | PlanarSimulation | RoomSimulation
-    place = _given(room=None if room is None else room.value, scene_distance_m=scene_distance, lever_m=lever)
-    if motion is MotionName.translation:
+    place = _given(room=room, scene_distance_m=scene_distance, lever_m=lever)
+    if motion == "translation":
         _refuse(motion, trajectory=trajectory, start=start or None, room=room, lever=lever)
         _refuse(motion, **{"scene-distance": scene_distance})
         planar = _given(depth_m=depth, peak_speed_m_s=peak_speed, extent_m=extent)
@@ -209,7 +158,7 @@ def simulate(
             simulation,
             simulation.chunks(),
             out,
-            compression=compression.value,
+            compression=compression,
             overwrite=overwrite,
             progress=progress,
         )
@@ -226,13 +175,11 @@ def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _refuse(motion: MotionName, **options: Any) -> None:
+def _refuse(motion: str, **options: Any) -> None:
     """Refuse options that the motion has no use for."""
     for name in _given(**options):
-        other = next(m for m in MotionName if m is not motion)
-        raise SimulationError(
-            f"--{name} is of no use to a {motion.value}; leave it out, or give --motion {other.value}"
-        )
+        other = next(one for one in _MOTIONS if one != motion)
+        raise SimulationError(f"--{name} is of no use to a {motion}; leave it out, or give --motion {other}")
 
 
 def _read_trajectory(path: Path, start_s: float, duration_s: float | None) -> Any:

@@ -12,9 +12,7 @@ import typer
 
 from cmaxslam_fbp.choices import KERNELS, MODELS, RECONSTRUCTIONS, SCORES, SOLVERS
 from cmaxslam_fbp.cli.options import (
-    Assignments,
     Compute,
-    ConfigNames,
     Device,
     Json,
     Quiet,
@@ -23,6 +21,7 @@ from cmaxslam_fbp.cli.options import (
     choice_option,
     open_configured,
     takes_recording,
+    warn,
 )
 
 if TYPE_CHECKING:
@@ -38,8 +37,6 @@ _METHOD = "Method"
 def velocity(
     path: RecordingPath,
     source: RecordingOptions,
-    config: ConfigNames = None,
-    assignments: Assignments = None,
     model: Annotated[str | None, choice_option(MODELS.names(), "Motion model.", _METHOD)] = None,
     kernel: Annotated[str | None, choice_option(KERNELS.names(), "Binning kernel.", _METHOD)] = None,
     reconstruction: Annotated[
@@ -61,13 +58,12 @@ def velocity(
 ) -> None:
     """Estimate the camera's velocity from packets of events, write velocity.csv and print the errors."""
     from cmaxslam_fbp.cli.progress import event_progress
-    from cmaxslam_fbp.config import load_config
     from cmaxslam_fbp.errors import OutputError
     from cmaxslam_fbp.events.filters import EventFilter
     from cmaxslam_fbp.frontend import VelocityEstimator
-    from cmaxslam_fbp.io.velocity_file import write_velocities
+    from cmaxslam_fbp.io.trajectory_files import write_velocities
 
-    flags = source.flags() | {
+    flags = {
         "frontend.model": model,
         "frontend.kernel": kernel,
         "frontend.reconstruction": reconstruction,
@@ -77,7 +73,7 @@ def velocity(
         "frontend.compute": compute,
         "frontend.device": device,
     }
-    settings = load_config(config or (), assignments or (), flags)
+    settings = source.configure(flags)
     recording = open_configured(path, settings)
     table = (out or Path(f"velocity_{path.resolve().name.split('.')[0]}")) / "velocity.csv"
     if table.exists() and not overwrite:
@@ -101,8 +97,7 @@ def velocity(
         except KeyboardInterrupt:
             interrupted = True
     write_velocities(table, estimates, estimator.model.parameters)
-    for line in (*stream.defects.describe(), *recording.check_reference()):
-        typer.echo(f"warning: {line}", err=True)
+    warn(*stream.defects.describe(), *recording.check_reference())
     summary = _summarise(recording, estimates, estimator) | {"table": str(table)}
     if as_json:
         typer.echo(json.dumps(summary, indent=2, allow_nan=False))

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cmaxslam_fbp.cli.options import seconds_option
-from cmaxslam_fbp.cli.report import RunPath, warn
+from cmaxslam_fbp.cli.options import RunPath, read_run, seconds_option
 
 
 def view(
@@ -32,13 +31,10 @@ def view(
     import numpy as np
 
     from cmaxslam_fbp.report.map_picture import draw_graticule, draw_map
-    from cmaxslam_fbp.report.run_files import RunFiles
     from cmaxslam_fbp.viewer.open3d_window import save_screenshot, show
     from cmaxslam_fbp.viewer.scene import Scene
 
-    files = RunFiles.read(path)
-    for line in files.faults:
-        warn(line)
+    files = read_run(path)
     picture = np.repeat(draw_graticule(draw_map(files.panorama))[..., None], 3, axis=2)
     scene = Scene(picture, files.trajectory, files.field_of_view())
     if screenshot is None:

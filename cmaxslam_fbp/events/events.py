@@ -46,7 +46,13 @@ class Events:
     @staticmethod
     def empty() -> Events:
         """No events."""
-        return Events(np.empty(0, np.int64), np.empty(0, np.uint16), np.empty(0, np.uint16), np.empty(0, np.uint8))
+        return Events.room_for(0)
+
+    @staticmethod
+    def room_for(count: int) -> Events:
+        """Return so many events that are still to be written."""
+        x, y = np.empty(count, np.uint16), np.empty(count, np.uint16)
+        return Events(np.empty(count, np.int64), x, y, np.empty(count, np.uint8))
 
     @staticmethod
     def from_arrays(

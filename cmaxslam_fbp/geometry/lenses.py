@@ -1,15 +1,13 @@
 """Lens models: from directions to points of the image plane in units of the focal length, and back.
 
-Each model has `project(rays (N, 3), c) -> points (N, 2)` and its inverse `unproject(points, c) -> rays`, in which a
-point at which nothing is seen, beyond the range where the model can be inverted, is NaN. `c` are the coefficients,
-`coefficients` their names, `magnification(c)` is what the model adds to the focal length near the axis. `is_wide` marks
-those for lenses that may not see on the whole sensor. Numbers that run away in an iteration, or where the model has no
-answer, are sorted out in the end: callers silence NumPy's warnings.
+Numbers that run away in an iteration, or where a model has no answer, are sorted out in the end: callers silence
+NumPy's warnings.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,55 +19,42 @@ _ITERATIONS = 60
 _CONVERGED = 1e-12
 
 
-class Lens(Protocol):
-    """A lens model."""
+class Lens(NamedTuple):
+    """A lens model.
 
-    coefficients: ClassVar[tuple[str, ...]]
-    is_wide: ClassVar[bool]
+    Attributes
+    ----------
+    coefficients : tuple of str
+        The names of its coefficients `c`.
+    project : (rays, c) -> points
+        The points (N, 2) at which directions (N, 3) are seen.
+    unproject : (points, c) -> rays
+        The directions (N, 3), of any length, that are seen at points (N, 2); NaN where nothing is seen, beyond what the
+        model can be inverted for.
+    magnification : c -> float
+        The ratio of points to the tangents of angles, near the axis.
+    is_wide : bool
+        Whether such a lens may not see on the whole sensor.
+    """
 
-    @staticmethod
-    def project(rays: FloatArray, c: Coefficients) -> FloatArray:
-        """Return the points (N, 2) at which directions (N, 3) are seen."""
-
-    @staticmethod
-    def unproject(points: FloatArray, c: Coefficients) -> FloatArray:
-        """Return the directions (N, 3), of any length, that are seen at points (N, 2)."""
-
-    @staticmethod
-    def magnification(c: Coefficients) -> float:
-        """Return the ratio of points to the tangents of angles, near the axis."""
+    coefficients: tuple[str, ...]
+    project: Callable[[FloatArray, Coefficients], FloatArray]
+    unproject: Callable[[FloatArray, Coefficients], FloatArray]
+    magnification: Callable[[Coefficients], float] = lambda c: 1.0
+    is_wide: bool = True
 
 
-class Rational:
-    """Brown-Conrady with a quotient of polynomials (OpenCV).
+def _project_rational(rays: FloatArray, c: Coefficients) -> FloatArray:
+    """Brown-Conrady with a quotient of polynomials (OpenCV); without a denominator where `k4` and on are left out.
 
     `x' = x (1 + k1 r^2 + k2 r^4 + k3 r^6) / (1 + k4 r^2 + k5 r^4 + k6 r^6) + 2 p1 x y + p2 (r^2 + 2 x^2)`, and
     `y'` alike with `p1 (r^2 + 2 y^2) + 2 p2 x y`.
     """
-
-    coefficients: ClassVar[tuple[str, ...]] = ("k1", "k2", "p1", "p2", "k3", "k4", "k5", "k6")
-    is_wide: ClassVar[bool] = False
-
-    @staticmethod
-    def project(rays: FloatArray, c: Coefficients) -> FloatArray:
-        """See the class."""
-        return _distort(rays[:, :2] / rays[:, 2:], c)[0]
-
-    @staticmethod
-    def unproject(points: FloatArray, c: Coefficients) -> FloatArray:
-        """See the class."""
-        return np.column_stack([_undistort(points, c), np.ones(len(points))])
-
-    @staticmethod
-    def magnification(c: Coefficients) -> float:
-        """See the class."""
-        return 1.0
+    return _distort(rays[:, :2] / rays[:, 2:], c)[0]
 
 
-class PlumbBob(Rational):
-    """Brown-Conrady: the rational model without a denominator."""
-
-    coefficients: ClassVar[tuple[str, ...]] = ("k1", "k2", "p1", "p2", "k3")
+def _unproject_rational(points: FloatArray, c: Coefficients) -> FloatArray:
+    return np.column_stack([_undistort(points, c), np.ones(len(points))])
 
 
 def _distort(points: FloatArray, c: Coefficients) -> tuple[FloatArray, FloatArray]:
@@ -146,44 +131,31 @@ def _first_root(polynomial: np.polynomial.Polynomial) -> float:
     return float(min(real[real > 0], default=np.inf))
 
 
-class Equidistant:
+def _project_equidistant(rays: FloatArray, c: Coefficients) -> FloatArray:
     """Kannala-Brandt: `r' = theta (1 + k1 theta^2 + k2 theta^4 + k3 theta^6 + k4 theta^8)`, the angle off the axis."""
+    radius = np.hypot(rays[:, 0], rays[:, 1])
+    theta = np.arctan2(radius, rays[:, 2])
+    return _along(rays[:, :2], radius, _angle_polynomial(c)(theta), 1 / rays[:, 2])
 
-    coefficients: ClassVar[tuple[str, ...]] = ("k1", "k2", "k3", "k4")
-    is_wide: ClassVar[bool] = True
 
-    @staticmethod
-    def project(rays: FloatArray, c: Coefficients) -> FloatArray:
-        """See the class."""
-        radius = np.hypot(rays[:, 0], rays[:, 1])
-        theta = np.arctan2(radius, rays[:, 2])
-        return _along(rays[:, :2], radius, Equidistant._polynomial(c)(theta), 1 / rays[:, 2])
+def _unproject_equidistant(points: FloatArray, c: Coefficients) -> FloatArray:
+    polynomial = _angle_polynomial(c)
+    derivative = polynomial.deriv()
+    fold = min(_first_root(derivative), np.pi)
+    radius = np.hypot(*points.T)
+    theta = np.minimum(radius, fold)
+    for _ in range(_ITERATIONS):
+        step = (polynomial(theta) - radius) / derivative(theta)
+        theta = np.clip(theta - np.clip(step, -0.3, 0.3), 0, fold)
+        if not (np.abs(step) > _CONVERGED).any():
+            break
+    theta[~(np.abs(polynomial(theta) - radius) < 1e-9) | (theta >= fold)] = np.nan
+    return np.column_stack([_along(points, radius, np.sin(theta), np.ones(len(points))), np.cos(theta)])
 
-    @staticmethod
-    def unproject(points: FloatArray, c: Coefficients) -> FloatArray:
-        """See the class."""
-        polynomial = Equidistant._polynomial(c)
-        derivative = polynomial.deriv()
-        fold = min(_first_root(derivative), np.pi)
-        radius = np.hypot(*points.T)
-        theta = np.minimum(radius, fold)
-        for _ in range(_ITERATIONS):
-            step = (polynomial(theta) - radius) / derivative(theta)
-            theta = np.clip(theta - np.clip(step, -0.3, 0.3), 0, fold)
-            if not (np.abs(step) > _CONVERGED).any():
-                break
-        theta[~(np.abs(polynomial(theta) - radius) < 1e-9) | (theta >= fold)] = np.nan
-        return np.column_stack([_along(points, radius, np.sin(theta), np.ones(len(points))), np.cos(theta)])
 
-    @staticmethod
-    def magnification(c: Coefficients) -> float:
-        """See the class."""
-        return 1.0
-
-    @staticmethod
-    def _polynomial(c: Coefficients) -> np.polynomial.Polynomial:
-        k1, k2, k3, k4 = c
-        return np.polynomial.Polynomial([0, 1, 0, k1, 0, k2, 0, k3, 0, k4])
+def _angle_polynomial(c: Coefficients) -> np.polynomial.Polynomial:
+    k1, k2, k3, k4 = c
+    return np.polynomial.Polynomial([0, 1, 0, k1, 0, k2, 0, k3, 0, k4])
 
 
 def _along(vectors: FloatArray, radius: FloatArray, length: FloatArray, ratio_at_zero: FloatArray) -> FloatArray:
@@ -192,128 +164,86 @@ def _along(vectors: FloatArray, radius: FloatArray, length: FloatArray, ratio_at
     return np.asarray(vectors * scale[:, None])
 
 
-class FieldOfView:
+def _project_fov(rays: FloatArray, c: Coefficients) -> FloatArray:
     """Devernay-Faugeras: `r' = atan(2 r tan(w / 2)) / w` (Kalibr's fov)."""
-
-    coefficients: ClassVar[tuple[str, ...]] = ("w",)
-    is_wide: ClassVar[bool] = True
-
-    @staticmethod
-    def project(rays: FloatArray, c: Coefficients) -> FloatArray:
-        """See the class."""
-        if not c[0]:
-            return rays[:, :2] / rays[:, 2:]
-        radius = np.hypot(rays[:, 0], rays[:, 1])
-        bent = np.arctan2(2 * np.tan(c[0] / 2) * radius, rays[:, 2]) / c[0]
-        return _along(rays[:, :2], radius, bent, FieldOfView.magnification(c) / rays[:, 2])
-
-    @staticmethod
-    def unproject(points: FloatArray, c: Coefficients) -> FloatArray:
-        """See the class."""
-        radius = np.hypot(*points.T)
-        if not c[0]:
-            return np.column_stack([points, np.ones(len(points))])
-        angle = np.where(np.abs(radius * c[0]) < np.pi / 2, radius * c[0], np.nan)
-        tangent = np.tan(angle) / (2 * np.tan(c[0] / 2))
-        return np.column_stack(
-            [_along(points, radius, tangent, np.full(len(points), 1 / FieldOfView.magnification(c))), angle * 0 + 1]
-        )
-
-    @staticmethod
-    def magnification(c: Coefficients) -> float:
-        """See the class."""
-        return float(2 * np.tan(c[0] / 2) / c[0]) if c[0] else 1.0
+    if not c[0]:
+        return rays[:, :2] / rays[:, 2:]
+    radius = np.hypot(rays[:, 0], rays[:, 1])
+    bent = np.arctan2(2 * np.tan(c[0] / 2) * radius, rays[:, 2]) / c[0]
+    return _along(rays[:, :2], radius, bent, _fov_magnification(c) / rays[:, 2])
 
 
-class Omnidirectional:
+def _unproject_fov(points: FloatArray, c: Coefficients) -> FloatArray:
+    radius = np.hypot(*points.T)
+    if not c[0]:
+        return np.column_stack([points, np.ones(len(points))])
+    angle = np.where(np.abs(radius * c[0]) < np.pi / 2, radius * c[0], np.nan)
+    tangent = np.tan(angle) / (2 * np.tan(c[0] / 2))
+    return np.column_stack(
+        [_along(points, radius, tangent, np.full(len(points), 1 / _fov_magnification(c))), angle * 0 + 1]
+    )
+
+
+def _fov_magnification(c: Coefficients) -> float:
+    return float(2 * np.tan(c[0] / 2) / c[0]) if c[0] else 1.0
+
+
+def _project_omni(rays: FloatArray, c: Coefficients) -> FloatArray:
     """Mei: `(x, y) / (z + xi |P|)`, then Brown-Conrady without `k3` (Kalibr's omni)."""
-
-    coefficients: ClassVar[tuple[str, ...]] = ("xi", "k1", "k2", "p1", "p2")
-    is_wide: ClassVar[bool] = True
-
-    @staticmethod
-    def project(rays: FloatArray, c: Coefficients) -> FloatArray:
-        """See the class."""
-        depth = rays[:, 2] + c[0] * np.linalg.norm(rays, axis=1)
-        return _distort(rays[:, :2] / depth[:, None], c[1:])[0]
-
-    @staticmethod
-    def unproject(points: FloatArray, c: Coefficients) -> FloatArray:
-        """See the class."""
-        xi = c[0]
-        points = _undistort(points, c[1:])
-        r2 = (points**2).sum(axis=1)
-        factor = (xi + np.sqrt(1 + (1 - xi * xi) * r2)) / (1 + r2)
-        return np.column_stack([factor[:, None] * points, factor - xi])
-
-    @staticmethod
-    def magnification(c: Coefficients) -> float:
-        """See the class."""
-        return 1 / (1 + c[0]) if c[0] != -1 else np.inf
+    depth = rays[:, 2] + c[0] * np.linalg.norm(rays, axis=1)
+    return _distort(rays[:, :2] / depth[:, None], c[1:])[0]
 
 
-class ExtendedUnified:
-    """EUCM: `(x, y) / (alpha d + (1 - alpha) z)` with `d^2 = beta (x^2 + y^2) + z^2`."""
-
-    coefficients: ClassVar[tuple[str, ...]] = ("alpha", "beta")
-    is_wide: ClassVar[bool] = True
-
-    @staticmethod
-    def project(rays: FloatArray, c: Coefficients) -> FloatArray:
-        """See the class."""
-        alpha, beta = c
-        d = np.sqrt(beta * (rays[:, 0] ** 2 + rays[:, 1] ** 2) + rays[:, 2] ** 2)
-        return np.asarray(rays[:, :2] / (alpha * d + (1 - alpha) * rays[:, 2])[:, None])
-
-    @staticmethod
-    def unproject(points: FloatArray, c: Coefficients) -> FloatArray:
-        """See the class."""
-        alpha, beta = c
-        r2 = (points**2).sum(axis=1)
-        z = (1 - beta * alpha**2 * r2) / (alpha * np.sqrt(1 - (2 * alpha - 1) * beta * r2) + 1 - alpha)
-        return np.column_stack([points, z])
-
-    @staticmethod
-    def magnification(c: Coefficients) -> float:
-        """See the class."""
-        return 1.0
+def _unproject_omni(points: FloatArray, c: Coefficients) -> FloatArray:
+    xi = c[0]
+    points = _undistort(points, c[1:])
+    r2 = (points**2).sum(axis=1)
+    factor = (xi + np.sqrt(1 + (1 - xi * xi) * r2)) / (1 + r2)
+    return np.column_stack([factor[:, None] * points, factor - xi])
 
 
-class DoubleSphere:
+def _sphere_magnification(c: Coefficients) -> float:
+    return 1 / (1 + c[0]) if c[0] != -1 else np.inf
+
+
+def _project_eucm(rays: FloatArray, c: Coefficients) -> FloatArray:
+    """Extended unified: `(x, y) / (alpha d + (1 - alpha) z)` with `d^2 = beta (x^2 + y^2) + z^2`."""
+    alpha, beta = c
+    d = np.sqrt(beta * (rays[:, 0] ** 2 + rays[:, 1] ** 2) + rays[:, 2] ** 2)
+    return np.asarray(rays[:, :2] / (alpha * d + (1 - alpha) * rays[:, 2])[:, None])
+
+
+def _unproject_eucm(points: FloatArray, c: Coefficients) -> FloatArray:
+    alpha, beta = c
+    r2 = (points**2).sum(axis=1)
+    z = (1 - beta * alpha**2 * r2) / (alpha * np.sqrt(1 - (2 * alpha - 1) * beta * r2) + 1 - alpha)
+    return np.column_stack([points, z])
+
+
+def _project_double_sphere(rays: FloatArray, c: Coefficients) -> FloatArray:
     """Usenko: `(x, y) / (alpha d2 + (1 - alpha) (xi d1 + z))`, `d1 = |P|`, `d2^2 = x^2 + y^2 + (xi d1 + z)^2`."""
-
-    coefficients: ClassVar[tuple[str, ...]] = ("xi", "alpha")
-    is_wide: ClassVar[bool] = True
-
-    @staticmethod
-    def project(rays: FloatArray, c: Coefficients) -> FloatArray:
-        """See the class."""
-        xi, alpha = c
-        shifted = xi * np.linalg.norm(rays, axis=1) + rays[:, 2]
-        d2 = np.sqrt(rays[:, 0] ** 2 + rays[:, 1] ** 2 + shifted**2)
-        return np.asarray(rays[:, :2] / (alpha * d2 + (1 - alpha) * shifted)[:, None])
-
-    @staticmethod
-    def unproject(points: FloatArray, c: Coefficients) -> FloatArray:
-        """See the class."""
-        xi, alpha = c
-        r2 = (points**2).sum(axis=1)
-        m = (1 - alpha**2 * r2) / (alpha * np.sqrt(1 - (2 * alpha - 1) * r2) + 1 - alpha)
-        k = (m * xi + np.sqrt(m * m + (1 - xi * xi) * r2)) / (m * m + r2)
-        return np.column_stack([k[:, None] * points, k * m - xi])
-
-    @staticmethod
-    def magnification(c: Coefficients) -> float:
-        """See the class."""
-        return 1 / (1 + c[0]) if c[0] != -1 else np.inf
+    xi, alpha = c
+    shifted = xi * np.linalg.norm(rays, axis=1) + rays[:, 2]
+    d2 = np.sqrt(rays[:, 0] ** 2 + rays[:, 1] ** 2 + shifted**2)
+    return np.asarray(rays[:, :2] / (alpha * d2 + (1 - alpha) * shifted)[:, None])
 
 
-LENSES: dict[str, Lens] = {
-    "plumb_bob": PlumbBob(),
-    "rational_polynomial": Rational(),
-    "equidistant": Equidistant(),
-    "fov": FieldOfView(),
-    "omni": Omnidirectional(),
-    "eucm": ExtendedUnified(),
-    "ds": DoubleSphere(),
+def _unproject_double_sphere(points: FloatArray, c: Coefficients) -> FloatArray:
+    xi, alpha = c
+    r2 = (points**2).sum(axis=1)
+    m = (1 - alpha**2 * r2) / (alpha * np.sqrt(1 - (2 * alpha - 1) * r2) + 1 - alpha)
+    k = (m * xi + np.sqrt(m * m + (1 - xi * xi) * r2)) / (m * m + r2)
+    return np.column_stack([k[:, None] * points, k * m - xi])
+
+
+_RADTAN = ("k1", "k2", "p1", "p2", "k3")
+
+LENSES = {
+    "plumb_bob": Lens(_RADTAN, _project_rational, _unproject_rational, is_wide=False),
+    "rational_polynomial": Lens((*_RADTAN, "k4", "k5", "k6"), _project_rational, _unproject_rational, is_wide=False),
+    "equidistant": Lens(("k1", "k2", "k3", "k4"), _project_equidistant, _unproject_equidistant),
+    "fov": Lens(("w",), _project_fov, _unproject_fov, _fov_magnification),
+    "omni": Lens(("xi", *_RADTAN[:4]), _project_omni, _unproject_omni, _sphere_magnification),
+    "eucm": Lens(("alpha", "beta"), _project_eucm, _unproject_eucm),
+    "ds": Lens(("xi", "alpha"), _project_double_sphere, _unproject_double_sphere, _sphere_magnification),
 }

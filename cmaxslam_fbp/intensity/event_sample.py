@@ -1,23 +1,57 @@
-"""All events of some of the sensor's pixels, kept while a recording is read: of as many pixels as there is room for."""
+"""All events of some of the sensor's pixels: what one saw, its neighbours saw too."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.sensor import SensorSize
-from cmaxslam_fbp.intensity.pixel_choice import PixelChoice
+from cmaxslam_fbp.intensity.gradient_kernels import keep_chosen
 
 _FEWER = 0.7  # of the pixels stay, where their events are too many
 _CHUNK = 1 << 20
+# Steps of the plane's most even sequence of points (of the root of x^3 = x + 1): any part of it is spread evenly.
+_STEP_X, _STEP_Y = 0.7548776662466927, 0.5698402909980532
+
+
+class PixelChoice:
+    """Keeps the events of a share of the pixels.
+
+    Parameters
+    ----------
+    usable : (height, width) bool
+        Pixels that may be chosen.
+    share : float
+        Of the pixels, from 0 to 1; they are spread evenly.
+    """
+
+    def __init__(self, usable: npt.NDArray[np.bool_], share: float) -> None:
+        height, width = usable.shape
+        places = np.arange(width) * _STEP_X + (np.arange(height) * _STEP_Y)[:, None]
+        self.chosen = usable & (np.mod(places, 1, out=places) < share)
+
+    def __call__(self, events: Events) -> Events:
+        """Return the events of the chosen pixels."""
+        if self.chosen.all():
+            return events
+        kept = Events.room_for(len(events))
+        return kept[: self.write(events, kept)]
+
+    def write(self, events: Events, kept: Events) -> int:
+        """Write the events of the chosen pixels to others, of which there are as many; return their number."""
+        chosen = self.chosen.view(np.uint8)
+        columns = (kept.t_ns, kept.x, kept.y, kept.p)
+        return int(keep_chosen(events.t_ns, events.x, events.y, events.p, chosen, *columns))
 
 
 class EventSample:
-    """Keeps at most so many events. Where there are more, its pixels become fewer, and stay spread evenly.
+    """Keeps at most so many events while a recording is read, of as many pixels as there is room for.
 
-    Which pixels they are in the end does not depend on how the recording is cut into chunks.
+    Where events are too many, the pixels become fewer, and stay spread evenly. Which pixels they are in the end does
+    not depend on how the recording is cut into chunks.
 
     Parameters
     ----------
@@ -30,9 +64,7 @@ class EventSample:
         self._most, self._count, self._share = most, 0, 1.0
         self._all = np.ones((size.height, size.width), np.bool_)
         self._choose = PixelChoice(self._all, self._share)
-        # Memory that is not written to is not taken.
-        x, y, p = np.empty(most, np.uint16), np.empty(most, np.uint16), np.empty(most, np.uint8)
-        self._kept = Events(np.empty(most, np.int64), x, y, p)
+        self._kept = Events.room_for(most)  # memory that is not written to is not taken
 
     def __len__(self) -> int:
         return self._count

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 from cmaxslam_fbp.errors import CmaxSlamError, RecordingError
 
@@ -46,3 +48,19 @@ def unpack(decompressor: Any, data: bytes) -> bytes:
         what = f"holds more than {limit:,}: no real recording does" if len(unpacked) == limit else "is cut"
         raise ValueError(f"a compressed chunk of {len(data):,} bytes {what}")
     return unpacked
+
+
+def zip_members(path: Path) -> list[str]:
+    """Return the names of the members, without their folders; none where the path is not a zip archive."""
+    if not path.is_file() or not zipfile.is_zipfile(path):
+        return []
+    with zipfile.ZipFile(path) as archive:
+        return [name.rsplit("/", 1)[-1] for name in archive.namelist()]
+
+
+def open_member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+    """Open a member, if it does not claim more than it can hold; a longer one cannot follow."""
+    member = archive.getinfo(name)
+    if member.file_size > largest_plausible_size(member.compress_size):
+        raise ValueError(f"{name} claims to unpack {member.compress_size:,} bytes to {member.file_size:,}")
+    return archive.open(member)

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import CalibrationError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.io.bad_input import one_line_errors
 from cmaxslam_fbp.io.lens_names import basalt_camera, distortion_model, kalibr_camera, told_size
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.plain_yaml import load_yaml
+from cmaxslam_fbp.trajectory import AngularVelocities
+
+Entry = float | str | Sequence[float]
 
 _ENDINGS = {".yaml", ".yml", ".json"}  # of all but the ECD's text
 _LARGEST_BYTES = 1 << 20
@@ -23,6 +31,7 @@ _LARGEST_BYTES = 1 << 20
 _PRINCIPAL_POINT = 0.3, 0.7
 _FOCAL_LENGTH = 0.1, 100.0
 _DAMAGED = "it is not a complete calibration"
+_GYROSCOPE = "imu_alignment"  # the section on how a gyroscope lies to the camera
 
 
 def parse_ecd_calibration(text: str, size: SensorSize, source: str) -> Camera:
@@ -164,6 +173,37 @@ def format_ecd_calibration(camera: Camera) -> str:
     return " ".join(repr(float(c)) for c in (camera.fx, camera.fy, camera.cx, camera.cy, *camera.distortion)) + "\n"
 
 
+def format_opencv_yaml(camera: Camera, sections: Mapping[str, Mapping[str, Entry]] | None = None) -> str:
+    """Return a calibration as `cv2.FileStorage` and `--calib` read it, with further named sections of values."""
+    lines = ["%YAML:1.0", "---", f"image_width: {camera.width}", f"image_height: {camera.height}"]
+    lines += _matrix("camera_matrix", 3, camera.matrix.reshape(-1).tolist())
+    lines.append(f"distortion_model: {camera.distortion_model}")
+    lines += _matrix("distortion_coefficients", 1, camera.distortion)
+    for name, entries in (sections or {}).items():
+        lines.append(f"{name}:")
+        lines += [f"   {key}: {_words(value)}" for key, value in entries.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _matrix(name: str, rows: int, data: Sequence[float]) -> list[str]:
+    words = _words(data)
+    return [
+        f"{name}: !!opencv-matrix",
+        f"   rows: {rows}",
+        f"   cols: {len(data) // rows}",
+        "   dt: d",
+        f"   data: {words}",
+    ]
+
+
+def _words(value: Entry) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Sequence):
+        return f"[ {', '.join(repr(float(number)) for number in value)} ]"
+    return repr(float(value))
+
+
 def _opencv(document: dict[str, Any], source: str, size: SensorSize | None) -> Camera:
     K = np.array(document["camera_matrix"]["data"], float).reshape(3, 3)
     coefficients = document.get("distortion_coefficients") or document.get("distortion_coeffs") or {"data": []}
@@ -171,3 +211,33 @@ def _opencv(document: dict[str, Any], source: str, size: SensorSize | None) -> C
     distortion = tuple(np.array(coefficients["data"], float).reshape(-1).tolist())
     model = distortion_model(str(document.get("distortion_model", "")), distortion)
     return Camera(width, height, K[0, 0], K[1, 1], K[0, 2], K[1, 2], distortion, model)
+
+
+@dataclass(frozen=True)
+class GyroscopePlace:
+    """`omega_camera(t) = R (omega_imu(t + offset) - bias)`, as `calibrate` writes it."""
+
+    quaternion_xyzw: FloatArray
+    time_offset_s: float
+    bias_rad_s: FloatArray
+
+    def apply(self, gyroscope: AngularVelocities) -> AngularVelocities:
+        """Return the rates in the camera's axes and on its clock."""
+        turned = Rotation.from_quat(self.quaternion_xyzw).apply(gyroscope.omega_rad_s - self.bias_rad_s)
+        return AngularVelocities(gyroscope.t_ns - round(self.time_offset_s * NS_PER_S), np.asarray(turned))
+
+
+def read_imu_alignment(path: Path) -> GyroscopePlace | None:
+    """Read how the gyroscope lies; None where the file does not tell, or says that it is not observed."""
+    if path.suffix.lower() not in (".yaml", ".yml"):
+        return None
+    with path.open("rb") as file:
+        text = small_text(file, f"the calibration {path}")
+    if _GYROSCOPE not in text:
+        return None
+    with one_line_errors(f"the calibration {path}", f"its {_GYROSCOPE} is damaged", CalibrationError):
+        section = load_yaml(text, str(path), CalibrationError)[_GYROSCOPE]
+        if section["observed"] not in ("yes", True):
+            return None
+        quaternion, bias = (np.array(section[name], float) for name in ("quaternion_xyzw", "bias_rad_s"))
+        return GyroscopePlace(quaternion.reshape(4), float(section["time_offset_s"]), bias.reshape(3))

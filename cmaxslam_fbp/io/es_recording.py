@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.ordering import Piece
-from cmaxslam_fbp.io.event_room import EventRoom
+from cmaxslam_fbp.io.decoding import Block, decode_blocks
 from cmaxslam_fbp.io.recording import Recording
 
 _HEADER_BYTES = 20  # magic, version, type, width and height
 _BLOCK_BYTES = 1 << 20
-_DVS, _ATIS = 1, 2
+_DVS, _ATIS = 1, 2  # types, of as many flags beside the time of an event
 
 
 class EsRecording(Recording):
     """Events with the time since the one before; rows count from below in the file."""
 
-    description: ClassVar[str] = "an Event Stream file (.es)"
-    endings: ClassVar[tuple[str, ...]] = (".es",)
-    first_bytes: ClassVar[bytes] = b"Event Stream"
+    description = "an Event Stream file (.es)"
+    endings = (".es",)
+    first_bytes = b"Event Stream"
 
-    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
-        super().__init__(path, options)
-        with path.open("rb") as file:
+    def _examine(self) -> None:
+        with self.path.open("rb") as file:
             head = file.read(_HEADER_BYTES)
         if len(head) < _HEADER_BYTES or not head.startswith(self.first_bytes):
-            raise RecordingError(f"{path} does not start as an Event Stream file does: 'Event Stream' and 8 bytes")
+            raise RecordingError(f"{self.path} does not start as an Event Stream file does: 'Event Stream' and 8 bytes")
         *version, self._type = head[12:16]
         if version[0] != 2 or self._type not in (_DVS, _ATIS):
             raise RecordingError(
-                f"{path} is an Event Stream file of version {'.'.join(map(str, version))} and type {self._type}; "
+                f"{self.path} is an Event Stream file of version {'.'.join(map(str, version))} and type {self._type}; "
                 "version 2 of a DVS (1) or an ATIS (2) is read"
             )
         self._size = SensorSize(int.from_bytes(head[16:18], "little"), int.from_bytes(head[18:20], "little"))
@@ -51,21 +48,24 @@ class EsRecording(Recording):
         ]
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
-        from cmaxslam_fbp.io import es_kernels as kernels
+        from cmaxslam_fbp.io import decoding_kernels as kernels
 
-        decode = kernels.decode_dvs if self._type == _DVS else kernels.decode_atis
-        room, state = EventRoom(), np.zeros(kernels.STATE_SIZE, np.int64)
-        state[kernels.LAST_ROW] = self._size.height - 1
-        at, left_over, place = _HEADER_BYTES, b"", str(self.path)
+        state = np.zeros(kernels.STATE_SIZE, np.int64)
+        state[kernels.FLAG_BITS], state[kernels.LAST_ROW] = self._type, self._size.height - 1
+        return decode_blocks(self._blocks(state), kernels.decode_es, state)
+
+    def _blocks(self, state: npt.NDArray[np.int64]) -> Iterator[Block]:
+        """Yield the bytes, an event that goes on in the next block with that one."""
+        from cmaxslam_fbp.io.decoding_kernels import LEFT_OVER
+
+        at, left_over = _HEADER_BYTES, b""
         with self.path.open("rb") as file:
             file.seek(at)
             while block := file.read(_BLOCK_BYTES):
                 data = left_over + block
                 place = f"bytes {at - len(left_over)} to {at + len(block) - 1} of {self.path}"
-                for events in room.fill(decode, np.frombuffer(data, np.uint8), state):
-                    yield Piece(events, place)
-                left_over = data[len(data) - int(state[kernels.LEFT_OVER]) :]
+                yield np.frombuffer(data, np.uint8), place
+                left_over = data[len(data) - int(state[LEFT_OVER]) :]
                 at += len(block)
-        yield Piece(room.take(), place)
         if left_over:
             raise RecordingError(f"{self.path} ends within an event, at byte {at - len(left_over)}: the file is cut")

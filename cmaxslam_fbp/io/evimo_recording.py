@@ -11,22 +11,20 @@ import zipfile
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.from_arrays import events_from_arrays
 from cmaxslam_fbp.events.ordering import MAX_JUMP_BACK_NS, Piece
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.io.bad_input import one_line_errors
+from cmaxslam_fbp.io.bad_input import one_line_errors, open_member
 from cmaxslam_fbp.io.lens_names import distortion_model
 from cmaxslam_fbp.io.npz_recording import read_array, read_header
 from cmaxslam_fbp.io.recording import Recording
-from cmaxslam_fbp.io.zip_members import open_member
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import RotationTrajectory
 
@@ -37,16 +35,15 @@ _INFO = "dataset_info.npz"
 class EvimoRecording(Recording):
     """A folder of `.npy` files, which are mapped into memory and never read whole."""
 
-    description: ClassVar[str] = "an EVIMO2 folder (dataset_events_t.npy, ...)"
-    folder_file: ClassVar[str] = "dataset_events_t.npy"
+    description = "an EVIMO2 folder (dataset_events_t.npy, ...)"
+    folder_file = "dataset_events_t.npy"
 
-    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
-        super().__init__(path, options)
-        self._t, self._xy, self._p = (_map(path / f"dataset_events_{name}.npy") for name in ("t", "xy", "p"))
+    def _examine(self) -> None:
+        self._t, self._xy, self._p = (_map(self.path / f"dataset_events_{name}.npy") for name in ("t", "xy", "p"))
         shapes = {name: array.shape for name, array in (("t", self._t), ("xy", self._xy), ("p", self._p))}
         self._count = len(self._t) if self._t.ndim else 0
         if not (self._t.size == self._p.size == self._count and self._xy.shape == (self._count, 2)):
-            raise RecordingError(f"{path}: the events have the shapes {shapes}, which do not fit together")
+            raise RecordingError(f"{self.path}: the events have the shapes {shapes}, which do not fit together")
 
     def topics(self) -> list[tuple[str, str, int]]:
         """Return the files of the events and of the poses."""

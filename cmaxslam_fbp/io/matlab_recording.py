@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy.typing as npt
 
-from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.from_arrays import events_from_arrays, require_columns, unit_of_times
@@ -28,13 +26,12 @@ Columns = dict[str, npt.NDArray[Any]]
 class MatlabRecording(Recording):
     """A `.mat` file."""
 
-    description: ClassVar[str] = "a MATLAB file (.mat)"
-    first_bytes: ClassVar[bytes] = SIGNATURE
-    size_advice: ClassVar[str] = "give it with --sensor-size WIDTHxHEIGHT, or as numbers 'width' and 'height' in it"
+    description = "a MATLAB file (.mat)"
+    first_bytes = SIGNATURE
+    size_advice = "give it with --sensor-size WIDTHxHEIGHT, or as numbers 'width' and 'height' in it"
 
-    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
-        super().__init__(path, options)
-        self._variables = read_variables(path)
+    def _examine(self) -> None:
+        self._variables = read_variables(self.path)
         self._holder = self._find_columns()
 
     def _find_columns(self) -> str | None:

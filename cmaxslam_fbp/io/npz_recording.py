@@ -23,17 +23,15 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray
-from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.from_arrays import events_from_arrays, require_columns, unit_of_times
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.io.bad_input import one_line_errors
+from cmaxslam_fbp.io.bad_input import one_line_errors, open_member, zip_members
 from cmaxslam_fbp.io.lens_names import distortion_model
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.writing import EventSource, Sink, WriteEvents
-from cmaxslam_fbp.io.zip_members import open_member, zip_members
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
@@ -95,26 +93,24 @@ def _member(name: str) -> zipfile.ZipInfo:
 class NpzRecording(Recording):
     """An `.npz` archive, read in blocks: it may be larger than the memory."""
 
-    description: ClassVar[str] = "an .npz archive"
-    endings: ClassVar[tuple[str, ...]] = (".npz",)
+    description = "an .npz archive"
+    endings = (".npz",)
     sinks: ClassVar[Mapping[str, Sink]] = {".npz": write_npz}
-    size_advice: ClassVar[str] = "add the numbers 'width' and 'height' to it, or give --sensor-size WIDTHxHEIGHT"
+    size_advice = "add the numbers 'width' and 'height' to it, or give --sensor-size WIDTHxHEIGHT"
 
     @classmethod
     def recognises(cls, path: Path) -> bool:
         """Tell an archive of arrays by its ending, or by an array of columns in it."""
         return super().recognises(path) or "x.npy" in zip_members(path)
 
-    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
-        super().__init__(path, options)
-        with zipfile.ZipFile(path) as archive:
+    def _examine(self) -> None:
+        with zipfile.ZipFile(self.path) as archive:
             self._members = {name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")}
         self._time_name = "t_ns" if "t_ns" in self._members else "t"
         missing = [name for name in (self._time_name, "x", "y", "p") if name not in self._members]
         if missing:
-            raise RecordingError(
-                f"{path} lacks the arrays {', '.join(missing)}; it has {', '.join(sorted(self._members)) or 'none'}"
-            )
+            there = ", ".join(sorted(self._members)) or "none"
+            raise RecordingError(f"{self.path} lacks the arrays {', '.join(missing)}; it has {there}")
 
     def topics(self) -> list[tuple[str, str, int]]:
         """Return name and type of the arrays, and their lengths."""
@@ -129,15 +125,12 @@ class NpzRecording(Recording):
                     rows.append((name, str(dtype), shape[0] if shape else 1))
         return rows
 
-    def _load(self, *names: str) -> dict[str, npt.NDArray[Any]] | None:
-        """Return small arrays, or None where one of them is missing."""
-        if not self._members.issuperset(names):
+    def _load(self, name: str) -> npt.NDArray[Any] | None:
+        """Return a small array, or None where it is missing."""
+        if name not in self._members:
             return None
-        with zipfile.ZipFile(self.path) as archive:
-            return {name: self._load_array(archive, name) for name in names}
-
-    def _load_array(self, archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
-        with one_line_errors(f"{self.path}/{name}", "it is no array that NumPy wrote"):
+        source = f"{self.path}/{name}"
+        with zipfile.ZipFile(self.path) as archive, one_line_errors(source, "it is no array that NumPy wrote"):
             return read_array(archive, f"{name}.npy")
 
     def _load_numbers(self, name: str) -> FloatArray | None:
@@ -145,14 +138,16 @@ class NpzRecording(Recording):
         found = self._load(name)
         if found is None:
             return None
-        if found[name].dtype.kind not in "fiu":
-            raise RecordingError(f"{self.path}/{name} has {found[name].dtype}, which is no kind of real numbers")
-        return found[name].astype(np.float64)
+        if found.dtype.kind not in "fiu":
+            raise RecordingError(f"{self.path}/{name} has {found.dtype}, which is no kind of real numbers")
+        return found.astype(np.float64)
 
     def _own_sensor_size(self) -> SensorSize | None:
-        size = self._load("width", "height")
+        width, height = self._load("width"), self._load("height")
+        if width is None or height is None:
+            return None
         with one_line_errors(f"{self.path}/width or height", "they must be whole numbers"):
-            return SensorSize(int(size["width"]), int(size["height"])) if size else None
+            return SensorSize(int(width), int(height))
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
         with ExitStack() as stack:
@@ -163,7 +158,7 @@ class NpzRecording(Recording):
             headers = {name: read_header(member) for name, member in members.items()}
             count = require_columns(headers, str(self.path))
             named = self._load("time_unit")
-            unit = "ns" if self._time_name == "t_ns" else str(named["time_unit"]) if named else None
+            unit = "ns" if self._time_name == "t_ns" else None if named is None else str(named)
             note = ""
             for first in range(0, count, _EVENTS_PER_CHUNK):
                 length = min(_EVENTS_PER_CHUNK, count - first)
@@ -177,17 +172,15 @@ class NpzRecording(Recording):
                 yield Piece(events, f"the events {first} to {first + length - 1} of {self.path}", note)
 
     def _own_calibration(self) -> Camera | None:
-        found = self._load("intrinsics")
-        if found is None:
+        intrinsics, lens, model = map(self._load, ("intrinsics", "distortion", "distortion_model"))
+        if intrinsics is None:
             return None
-        lens = self._load("distortion")
-        model = self._load("distortion_model")
         with one_line_errors(
             f"{self.path}/intrinsics or distortion", "they must be the numbers fx fy cx cy, and k1 k2"
         ):
-            fx, fy, cx, cy = (float(number) for number in found["intrinsics"])
-            distortion = tuple(lens["distortion"].tolist()) if lens else ()
-            name = distortion_model(str(model["distortion_model"]) if model else "", distortion)
+            fx, fy, cx, cy = (float(number) for number in intrinsics)
+            distortion = () if lens is None else tuple(lens.tolist())
+            name = distortion_model("" if model is None else str(model), distortion)
             return Camera(*self.calibrated_size, fx, fy, cx, cy, distortion, name)
 
     def _poses(self) -> RotationTrajectory | None:
@@ -195,14 +188,14 @@ class NpzRecording(Recording):
         if times is None or quaternions is None:
             return None
         positions = self._load_numbers("groundtruth_positions_m")
-        return RotationTrajectory(times["groundtruth_t_ns"], quaternions, positions)
+        return RotationTrajectory(times, quaternions, positions)
 
     def _imu(self) -> ImuSamples | None:
         times = self._load("imu_t_ns")
         turns, accelerations = map(self._load_numbers, ("imu_angular_velocity_rad_s", "imu_linear_acceleration_m_s2"))
         if times is None or turns is None or accelerations is None:
             return None
-        return ImuSamples(times["imu_t_ns"], turns, accelerations)
+        return ImuSamples(times, turns, accelerations)
 
 
 def read_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,9 +19,8 @@ from cmaxslam_fbp.events.ordering import MAX_JUMP_BACK_NS, Piece, restore_order
 from cmaxslam_fbp.events.sensor import drop_outside
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.bad_input import one_line_errors
-from cmaxslam_fbp.io.calibration import fit_to_sensor, read_calibration, read_sensor_size
+from cmaxslam_fbp.io.calibration import fit_to_sensor, read_calibration, read_imu_alignment, read_sensor_size
 from cmaxslam_fbp.io.digest import digest
-from cmaxslam_fbp.io.imu_calibration import read_imu_alignment
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
 from cmaxslam_fbp.io.writing import Sink, write_recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
@@ -103,6 +103,10 @@ class Recording(ABC):
         self.path = path
         self.options = options or RecordingConfig()
         self._reference_faults: list[str] = []
+        self._examine()
+
+    def _examine(self) -> None:  # noqa: B027 (not every format needs it)
+        """Read what must be known before anything else: a header, or what a file contains."""
 
     @classmethod
     def recognises(cls, path: Path) -> bool:
@@ -134,8 +138,6 @@ class Recording(ABC):
         imu : inertial measurements
         name : for messages and results
         """
-        from cmaxslam_fbp.io.memory_recording import MemoryRecording
-
         return MemoryRecording(events, camera, sensor_size, ground_truth, imu, name)
 
     @abstractmethod
@@ -328,6 +330,41 @@ class Recording(ABC):
     ) -> int:
         """Write the recording, or a range of it, in the format of the path's ending; return the event count."""
         return write_recording(self, self.chunks(start_s, duration_s), Path(path)).events
+
+
+class MemoryRecording(Recording):
+    """What `Recording.from_events` returns."""
+
+    size_advice = "give a camera, or sensor_size=(width, height)"
+
+    def __init__(
+        self,
+        events: Events | Iterable[Events],
+        camera: Camera | None,
+        sensor_size: tuple[int, int] | None,
+        ground_truth: RotationTrajectory | None,
+        imu: ImuSamples | None,
+        name: str,
+    ) -> None:
+        super().__init__(Path(name))
+        self._chunks = [events] if isinstance(events, Events) else list(events)
+        self.camera, self.ground_truth, self.imu = camera, ground_truth, imu
+        size = sensor_size if camera is None else (camera.width, camera.height)
+        self.known_size = None if size is None else SensorSize(*size)
+        if sensor_size is not None and (given := SensorSize(*sensor_size)) != self.known_size:
+            raise CalibrationError(f"the camera is one of {self.known_size} pixels, but the sensor_size is {given}")
+
+    def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
+        for number, events in enumerate(self._chunks):
+            yield Piece(events, f"chunk {number} of {self.path}")
+
+    def origin(self) -> tuple[str, str | None]:
+        """Return the name, and the SHA-256 of the events."""
+        total = hashlib.sha256()
+        for events in self._chunks:
+            for column in (events.t_ns, events.x, events.y, events.p):
+                total.update(column.tobytes())
+        return str(self.path), total.hexdigest()
 
 
 def starts_with(path: Path, first_bytes: bytes) -> bool:

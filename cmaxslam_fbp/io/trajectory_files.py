@@ -1,6 +1,6 @@
-"""Text files of poses (TUM, ECD ground truth) or of inertial samples, one line per time.
+"""Text files with a line per time: poses (TUM, ECD ground truth, KITTI, EuRoC), inertial samples, velocities.
 
-They are read line by line: memory holds the numbers alone. Times are parsed digit by digit: a Unix stamp keeps its
+Files are read line by line: memory holds the numbers alone. Times are parsed digit by digit: a Unix stamp keeps its
 nanoseconds, which a float64 of seconds would lose.
 """
 
@@ -10,21 +10,24 @@ import io
 import math
 import os
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray, IntArray
-from cmaxslam_fbp.errors import TrajectoryError
+from cmaxslam_fbp.errors import OutputError, TrajectoryError
 from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.nanoseconds import LARGEST_NS, NS_PER_S
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
+
+if TYPE_CHECKING:
+    from cmaxslam_fbp.frontend.estimate import VelocityEstimate
 
 POSE_COLUMNS = ("t", "tx", "ty", "tz", "qx", "qy", "qz", "qw")
 IMU_COLUMNS = ("t", "ax", "ay", "az", "gx", "gy", "gz")
@@ -95,12 +98,49 @@ def write_trajectory(path: str | os.PathLike[str], trajectory: RotationTrajector
 
 def trajectory_lines(trajectory: RotationTrajectory) -> list[str]:
     """Return the lines of a TUM file, without line ends."""
-    positions = np.zeros((len(trajectory), 3)) if trajectory.positions_m is None else trajectory.positions_m
-    table = np.hstack([positions, trajectory.quaternions_xyzw]).tolist()
+    table = np.hstack([_positions(trajectory), trajectory.quaternions_xyzw]).tolist()
     return [
         f"{format_seconds(t_ns)} {px:.9f} {py:.9f} {pz:.9f} {x:.12f} {y:.12f} {z:.12f} {w:.12f}"
         for t_ns, (px, py, pz, x, y, z, w) in zip(trajectory.t_ns.tolist(), table, strict=True)
     ]
+
+
+def _positions(trajectory: RotationTrajectory) -> FloatArray:
+    return np.zeros((len(trajectory), 3)) if trajectory.positions_m is None else trajectory.positions_m
+
+
+def kitti_text(trajectory: RotationTrajectory) -> str:
+    """Return a line of the twelve numbers of `[R_wc | t]`, row by row, for each pose; KITTI has no times."""
+    poses = np.concatenate([trajectory.rotations.as_matrix(), _positions(trajectory)[:, :, None]], axis=2)
+    return "".join(" ".join(f"{value:.12f}" for value in row) + "\n" for row in poses.reshape(-1, 12).tolist())
+
+
+def euroc_text(trajectory: RotationTrajectory) -> str:
+    """Return EuRoC's table: nanoseconds, position, and the quaternion with its real part first."""
+    x, y, z, w = trajectory.quaternions_xyzw.T
+    table = np.column_stack([_positions(trajectory), w, x, y, z]).tolist()
+    header = "#timestamp [ns],p_x [m],p_y [m],p_z [m],q_w [],q_x [],q_y [],q_z []\n"
+    rows = zip(trajectory.t_ns.tolist(), table, strict=True)
+    return header + "".join(f"{t_ns}," + ",".join(f"{value:.12f}" for value in row) + "\n" for t_ns, row in rows)
+
+
+# The name of the file, and its text; a run has the TUM file in any case.
+STYLES: dict[str, tuple[str, Callable[[RotationTrajectory], str]]] = {
+    "kitti": ("trajectory_kitti.txt", kitti_text),
+    "euroc": ("trajectory_euroc.csv", euroc_text),
+}
+
+
+def write_style(folder: Path, style: str, trajectory: RotationTrajectory, *, overwrite: bool = False) -> Path | None:
+    """Write a trajectory in a style to the file of its name in a folder, and return it; None for tum."""
+    if style == "tum":
+        return None
+    name, text = STYLES[style]
+    path = folder / name
+    if path.exists() and not overwrite:
+        raise OutputError(f"{path} exists already; move it away first")
+    write_file(path, text(trajectory))
+    return path
 
 
 def imu_lines(imu: ImuSamples) -> list[str]:
@@ -116,6 +156,32 @@ def format_seconds(t_ns: int) -> str:
     """Return nanoseconds as seconds with nine decimals, exactly."""
     seconds, nanoseconds = divmod(abs(t_ns), NS_PER_S)
     return f"{'-' if t_ns < 0 else ''}{seconds}.{nanoseconds:09d}"
+
+
+def write_velocities(path: Path, estimates: Iterable[VelocityEstimate], names: Sequence[str]) -> None:
+    """Write one line per estimate, with the recording's own times to the nanosecond.
+
+    `names` are those of the P components of the velocities, with their units.
+    """
+    deviations = [f"std_{name}" for name in names]
+    columns = ["t_s", *names, "score", "evaluations", "status", *deviations, "quality", "events"]
+    lines = [",".join(columns), *(_velocity_line(estimate) for estimate in estimates)]
+    write_file(path, "\n".join(lines) + "\n", make_folder=True)
+
+
+def _velocity_line(estimate: VelocityEstimate) -> str:
+    return ",".join(
+        [
+            format_seconds(estimate.t_ns),
+            *(f"{value:.9f}" for value in estimate.velocity),
+            f"{estimate.score:.9g}",
+            str(estimate.evaluations),
+            estimate.status.value,
+            *(f"{value:.9f}" for value in estimate.standard_deviations),
+            f"{estimate.quality:.6g}",
+            str(estimate.events),
+        ]
+    )
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from cmaxslam_fbp.calibration.imu_alignment import ImuAlignment
 from cmaxslam_fbp.calibration.lens_calibration import LensCalibration
 from cmaxslam_fbp.calibration.lens_parameters import parameter_values
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.io.opencv_calibration import Entry, format_opencv_yaml
+from cmaxslam_fbp.io.calibration import Entry, format_opencv_yaml
 from cmaxslam_fbp.pipeline.calibrating import RecordingCalibration
 
 

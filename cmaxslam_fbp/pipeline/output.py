@@ -22,14 +22,12 @@ from cmaxslam_fbp.config import Config, dump_config
 from cmaxslam_fbp.errors import CmaxSlamError
 from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.io.atomic_files import Contents, write_file
-from cmaxslam_fbp.io.opencv_calibration import format_opencv_yaml
+from cmaxslam_fbp.io.calibration import format_opencv_yaml
 from cmaxslam_fbp.io.trajectory_files import format_seconds, trajectory_lines
 from cmaxslam_fbp.pipeline.memory import peak_memory_mb
 from cmaxslam_fbp.pipeline.result import SlamResult
 from cmaxslam_fbp.pipeline.velocities import MEASURED, STATUSES
-from cmaxslam_fbp.report.brightness_picture import draw_brightness
-from cmaxslam_fbp.report.distance_picture import draw_distances
-from cmaxslam_fbp.report.map_picture import draw_map, encode_png
+from cmaxslam_fbp.report.map_picture import draw_brightness, draw_distances, draw_map, encode_png
 from cmaxslam_fbp.report.packet_pictures import AFTER, BEFORE, draw_packet
 from cmaxslam_fbp.report.page import REPORT, report_page
 from cmaxslam_fbp.report.reference import describe_reference

@@ -19,9 +19,9 @@ from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.intensity.brightness import Brightness, solve_brightness
+from cmaxslam_fbp.intensity.event_sample import PixelChoice
 from cmaxslam_fbp.intensity.field_of_view import LOOK_UP_NS, seen_part
 from cmaxslam_fbp.intensity.gradient_equations import GradientEquations
-from cmaxslam_fbp.intensity.pixel_choice import PixelChoice
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.gaps import Stretch
 from cmaxslam_fbp.pipeline.memory import give_back_memory

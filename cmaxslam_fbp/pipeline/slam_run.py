@@ -21,7 +21,7 @@ from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.estimator import VelocityEstimator
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.intensity.event_pairs import find_pairs
-from cmaxslam_fbp.intensity.pixel_choice import PixelChoice
+from cmaxslam_fbp.intensity.event_sample import PixelChoice
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.feed import Feed

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 from urllib.parse import quote
 
-from cmaxslam_fbp.report.page import as_script_json, data_uri, fill_template, read_resource
+from cmaxslam_fbp.report.html import as_script_json, data_uri, fill_template, html_card, html_tiles, read_resource
 from cmaxslam_fbp.report.plots import plot_boxes
 
 ERROR, SPEED = "metrics.absolute_best_fit_rms_deg", "run.real_time_factor"
@@ -53,7 +53,6 @@ def batch_page(cells: Sequence[PageCell], version: str) -> str:
             "matrix": _matrix(cells),
             "plots": _plots(done, _arms(cells)),
             "version": escape(version),
-            "style": read_resource("style.css"),
             "script": read_resource("batch.js"),
             "data": as_script_json([_rounded(cell.figures) for cell in cells]),
         },
@@ -90,10 +89,7 @@ def _tiles(done: Sequence[PageCell]) -> str:
         tiles.append(("Work", f"{sum(walls) / 60:.1f} min", "of runs, one after the other"))
     if memory := known("run.peak_memory_mb"):
         tiles.append(("Peak memory", f"{max(memory):.0f} MB", "of the largest run"))
-    return "".join(
-        f'<div class="tile"><dt>{escape(label)}</dt><dd>{escape(figure)}</dd><p>{escape(remark)}</p></div>'
-        for label, figure, remark in tiles
-    )
+    return html_tiles(tiles)
 
 
 def _choices(cells: Sequence[PageCell]) -> str:
@@ -145,7 +141,5 @@ def _plots(done: Sequence[PageCell], arms: Sequence[str]) -> str:
             groups[label] = boxes
     if not groups:
         return ""
-    return (
-        '<section class="card"><header><h2>Over all recordings</h2><p>a dot per run; box: quartiles and median</p>'
-        f'</header><img class="ink plot" alt="Box plots" src="{data_uri(plot_boxes(groups))}"></section>'
-    )
+    picture = f'<img class="ink plot" alt="Box plots" src="{data_uri(plot_boxes(groups))}">'
+    return html_card("Over all recordings", "a dot per run; box: quartiles and median", picture)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cmaxslam_fbp.errors import OutputError
 from cmaxslam_fbp.io.atomic_files import write_file
-from cmaxslam_fbp.report.page import data_uri, fill_template, read_resource
+from cmaxslam_fbp.report.html import data_uri, fill_template, html_card
 from cmaxslam_fbp.report.plots import Curve, Panel, plot_bars, plot_panels
 from cmaxslam_fbp.report.run_files import RunFiles
 
@@ -19,48 +19,30 @@ if TYPE_CHECKING:
 PAGE = "compare.html"
 FILES = ("errors.png", "speed.png", "errors_over_time.png", PAGE)
 
-Figure = Callable[[RunFiles], float | None]
-
-
-def _metric(name: str) -> Figure:
-    return lambda files: (files.metrics or {}).get(name)
-
-
-def _relative(dt: str) -> Figure:
-    return lambda files: (files.metrics or {}).get("relative_rms_deg_s", {}).get(dt)
-
-
-def _published(name: str) -> Figure:
-    return lambda files: ((files.metrics or {}).get("cmax_slam") or {}).get(name)
-
-
-def _of_run(name: str) -> Figure:
-    return lambda files: files.run.get(name)
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
-
-
-_ERRORS: dict[str, Figure] = {
-    "absolute error, RMS [deg]": _metric("absolute_best_fit_rms_deg"),
-    "absolute error, largest [deg]": _metric("absolute_best_fit_max_deg"),
-    "relative error over 1 s [deg/s]": _relative("1"),
-    "angular velocity error, RMS [deg/s]": _metric("angular_velocity_rms_deg_s"),
-    "Abs as CMax-SLAM prints it [deg]": _published("abs_deg"),
-    "Rel as CMax-SLAM prints it [deg/s]": _published("rel_deg_s"),
+# Figures by their labels: where they stand in the files of a run.
+_ERRORS = {
+    "absolute error, RMS [deg]": "metrics.absolute_best_fit_rms_deg",
+    "absolute error, largest [deg]": "metrics.absolute_best_fit_max_deg",
+    "relative error over 1 s [deg/s]": "metrics.relative_rms_deg_s.1",
+    "angular velocity error, RMS [deg/s]": "metrics.angular_velocity_rms_deg_s",
+    "Abs as CMax-SLAM prints it [deg]": "metrics.cmax_slam.abs_deg",
+    "Rel as CMax-SLAM prints it [deg/s]": "metrics.cmax_slam.rel_deg_s",
 }
-_SPEED: dict[str, Figure] = {
-    "real-time factor": _of_run("real_time_factor"),
-    "wall time [s]": _of_run("wall_s"),
-    "peak memory [MB]": _of_run("peak_memory_mb"),
+_SPEED = {
+    "real-time factor": "run.real_time_factor",
+    "wall time [s]": "run.wall_s",
+    "peak memory [MB]": "run.peak_memory_mb",
 }
-_OTHER: dict[str, Figure] = {
-    "duration [s]": lambda files: files.duration_s,
-    "events [million]": lambda files: files.run.get("events", 0) / 1e6,
-    "windows lost": _of_run("windows_lost"),
-    "event area [% of the map]": lambda files: _percent(files.run.get("event_area")),
-    "evaluations per window": _of_run("evaluations_per_window"),
+_OTHER = {
+    "duration [s]": "run.duration_s",
+    "events [million]": "run.events",
+    "windows lost": "run.windows_lost",
+    "event area [% of the map]": "run.event_area",
+    "evaluations per window": "run.evaluations_per_window",
+}
+_IN_UNITS: dict[str, Callable[[float], float]] = {
+    "events [million]": lambda count: count / 1e6,
+    "event area [% of the map]": lambda share: 100 * share,
 }
 
 
@@ -79,7 +61,14 @@ def read_runs(paths: Sequence[Path]) -> dict[str, RunFiles]:
 def figures(runs: Mapping[str, RunFiles]) -> dict[str, dict[str, float | None]]:
     """Return each figure's label with its value for each run; None where it has none."""
     wanted = {**_ERRORS, **_SPEED, **_OTHER}
-    return {label: {name: figure(files) for name, files in runs.items()} for label, figure in wanted.items()}
+    return {label: {name: _figure(files, label, wanted[label]) for name, files in runs.items()} for label in wanted}
+
+
+def _figure(files: RunFiles, label: str, place: str) -> float | None:
+    value: Any = {"metrics": files.metrics, "run": {"events": 0, **files.run, "duration_s": files.duration_s}}
+    for name in place.split("."):
+        value = (value or {}).get(name)
+    return value if value is None or label not in _IN_UNITS else _IN_UNITS[label](value)
 
 
 def comparison_table(runs: Mapping[str, RunFiles]) -> Table:
@@ -121,13 +110,12 @@ def _page(runs: Mapping[str, RunFiles], table: dict[str, dict[str, float | None]
         rows.append(_row(escape(label), _cells(label, values, "<b>{}</b>")))
     titles = {"errors.png": "Errors", "speed.png": "Speed", "errors_over_time.png": "Errors over time"}
     pictures = "".join(
-        f'<section class="card"><header><h2>{titles[name]}</h2></header>'
-        f'<img class="ink plot" alt="{titles[name]}" src="{data_uri(data)}"></section>'
+        html_card(titles[name], "", f'<img class="ink plot" alt="{titles[name]}" src="{data_uri(data)}">')
         for name, data in plots.items()
     )
     parts = {
+        "title": f"{len(runs)} runs · cmaxslam-fbp",
         "count": str(len(runs)),
-        "style": read_resource("style.css"),
         "table": f'<table class="grid"><tr><th></th>{heads}</tr>{"".join(rows)}</table>',
         "plots": pictures,
     }

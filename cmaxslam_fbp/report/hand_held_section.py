@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-from html import escape
-
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray
-from cmaxslam_fbp.report.decimation import even_indices
+from cmaxslam_fbp.report.curves import even_indices
+from cmaxslam_fbp.report.html import data_uri, html_card
 from cmaxslam_fbp.report.run_files import RunFiles
 
 _SIDE = 240  # pixels of a view of the path
@@ -31,15 +29,11 @@ def hand_held_section(files: RunFiles) -> str:
     )
     picture = files.path / "distance.png"
     if picture.is_file():
-        address = f"data:image/png;base64,{base64.b64encode(picture.read_bytes()).decode()}"
         shots += (
-            f'<figure><div><img alt="" style="max-width:100%" src="{address}"></div>'
+            f'<figure><div><img alt="" style="max-width:100%" src="{data_uri(picture.read_bytes())}"></div>'
             "<figcaption>distances of the scene: near is red, far is blue</figcaption></figure>"
         )
-    return (
-        '<section class="card"><header><h2>Hand-held motion</h2>'
-        f'<p>{escape(words)}</p></header><div class="pair">{shots}</div></section>'
-    )
+    return html_card("Hand-held motion", words, f'<div class="pair">{shots}</div>')
 
 
 def _view(positions: FloatArray, extent: float, across: int, along: int) -> str:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
+from cmaxslam_fbp.report.html import data_uri, fill_template, html_card, html_table, html_tiles
 from cmaxslam_fbp.report.map_picture import draw_map, encode_png
-from cmaxslam_fbp.report.page import data_uri, fill_template, read_resource
-from cmaxslam_fbp.report.page_tables import html_table
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,6 @@ def lens_page(name: str, figures: Mapping[str, Any], before: LensPicture, after:
             "sharpness": _sharpness(before, after),
             "maps": "".join(_map(picture) for picture in (before, after)),
             "more": _scan(figures["scan"]) + _gyroscope(figures["imu_alignment"]),
-            "style": read_resource("style.css"),
         },
     )
 
@@ -53,16 +51,18 @@ def _tiles(figures: Mapping[str, Any]) -> str:
     across, down = figures["field_of_view_deg"]
     (fx, _, _), (_, fy, _), _ = figures["camera_matrix"]
     travel = figures["image_travel"]
-    tiles = [
-        ("Field of view", f"{across:.1f}° x {down:.1f}°", "across and down the middle of the sensor"),
-        ("Focal length", f"{fx:.2f} px", f"across; {fy:.2f} px down"),
-        ("Contrast", f"{figures['contrast']:.3f}", f"{figures['contrast_before']:.3f} with the first lens"),
-        ("Travel", f"{100 * travel['across']:.0f} % x {100 * travel['down']:.0f} %", "of the image over the sensor"),
-        ("Passages", f"{figures['passages']:,}", "of edges that the lens was adjusted to"),
-    ]
-    return "".join(
-        f'<div class="tile"><dt>{escape(label)}</dt><dd>{escape(figure)}</dd><p>{escape(remark)}</p></div>'
-        for label, figure, remark in tiles
+    return html_tiles(
+        [
+            ("Field of view", f"{across:.1f}° x {down:.1f}°", "across and down the middle of the sensor"),
+            ("Focal length", f"{fx:.2f} px", f"across; {fy:.2f} px down"),
+            ("Contrast", f"{figures['contrast']:.3f}", f"{figures['contrast_before']:.3f} with the first lens"),
+            (
+                "Travel",
+                f"{100 * travel['across']:.0f} % x {100 * travel['down']:.0f} %",
+                "of the image over the sensor",
+            ),
+            ("Passages", f"{figures['passages']:,}", "of edges that the lens was adjusted to"),
+        ]
     )
 
 
@@ -111,10 +111,7 @@ def _scan(candidates: Sequence[Mapping[str, float]]) -> str:
         (f"from {c['field_of_view_deg']:.0f}°", f"{c['fx']:.1f} px", f"contrast {c['contrast']:.3f}")
         for c in candidates
     ]
-    return (
-        '<section class="card"><header><h2>Fields of view that were tried</h2><p>and what each led to</p></header>'
-        f"{html_table(list(rows))}</section>"
-    )
+    return html_card("Fields of view that were tried", "and what each led to", html_table(rows))
 
 
 def _gyroscope(imu: Mapping[str, Any] | None) -> str:
@@ -126,4 +123,4 @@ def _gyroscope(imu: Mapping[str, Any] | None) -> str:
         ("Its clock is ahead by", f"{1e3 * imu['time_offset_s']:+.2f} ms", ""),
         ("Axes", "told" if imu["observed"] == "yes" else "not told: the camera turned about one axis", ""),
     ]
-    return f'<section class="card"><header><h2>Gyroscope</h2><p>a check</p></header>{html_table(list(rows))}</section>'
+    return html_card("Gyroscope", "a check", html_table(rows))

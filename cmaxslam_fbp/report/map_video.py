@@ -14,7 +14,7 @@ from cmaxslam_fbp.arrays import FloatArray, Picture
 from cmaxslam_fbp.errors import OutputError
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.io.atomic_files import in_the_making
-from cmaxslam_fbp.report.map_view import colour_map, cut_at_sides, draw_lines, outline_on_map
+from cmaxslam_fbp.report.map_picture import colour_map, cut_at_sides, draw_lines, outline_on_map
 
 PATH_BGR, TEXT_BGR = (235, 99, 37), (70, 60, 50)
 _MOST_WIDTH = 1920  # what every player takes

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from html import escape
-from importlib.resources import files as resource_files
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.io.atomic_files import write_file
-from cmaxslam_fbp.report.brightness_picture import draw_brightness
-from cmaxslam_fbp.report.decimation import even_indices
+from cmaxslam_fbp.report.curves import even_indices
 from cmaxslam_fbp.report.hand_held_section import hand_held_section
-from cmaxslam_fbp.report.map_picture import draw_map, encode_png
-from cmaxslam_fbp.report.map_view import used_part
+from cmaxslam_fbp.report.html import (
+    as_script_json,
+    data_uri,
+    fill_template,
+    html_card,
+    html_table,
+    html_tiles,
+    read_resource,
+)
+from cmaxslam_fbp.report.map_picture import draw_brightness, draw_map, encode_png, used_part
 from cmaxslam_fbp.report.page_charts import lost_ranges_s, make_charts
-from cmaxslam_fbp.report.page_tables import error_rows, html_table, key_figures, repeat_command, run_rows, verdict
+from cmaxslam_fbp.report.page_tables import error_rows, key_figures, repeat_command, run_rows, verdict
 from cmaxslam_fbp.report.run_files import RunFiles
 
 REPORT = "report.html"
@@ -57,33 +60,17 @@ def report_page(files: RunFiles) -> str:
             "warnings": "".join(
                 f"<li>{escape(str(line))}</li>" for line in [*files.run.get("warnings", []), *files.faults]
             ),
-            "tiles": _tiles(files),
+            "tiles": html_tiles(key_figures(files)),
             "packet": hand_held_section(files) + _packet(files),
             "errors": _errors(files),
-            "run": html_table(list(run_rows(files))),
+            "run": html_table(run_rows(files)),
             "command": escape(repeat_command(files)),
             "panorama": picture,
             "brightness": _brightness(files),
-            "style": read_resource("style.css"),
             "script": "\n".join(read_resource(name) for name in _SCRIPTS),
             "data": as_script_json(_page_data(files)),
         },
     )
-
-
-def fill_template(name: str, values: Mapping[str, str]) -> str:
-    """Return a template of the package with each `{{key}}` replaced by its value."""
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], read_resource(name))
-
-
-def read_resource(name: str) -> str:
-    """Return a text file of the pages."""
-    return resource_files("cmaxslam_fbp.report").joinpath("page_parts", name).read_text(encoding="utf-8")
-
-
-def data_uri(image: bytes, kind: str = "png") -> str:
-    """Return an image as an address that holds it."""
-    return f"data:image/{kind};base64,{base64.b64encode(image).decode()}"
 
 
 def _page_data(files: RunFiles) -> dict[str, Any]:
@@ -136,19 +123,12 @@ def _map_image(picture: npt.NDArray[np.uint8]) -> str:
         picture = np.asarray(cv2.resize(picture, (width // 2, height // 2), interpolation=cv2.INTER_AREA), np.uint8)
 
 
-def _tiles(files: RunFiles) -> str:
-    return "".join(
-        f'<div class="tile"><dt>{escape(label)}</dt><dd>{escape(figure)}</dd><p>{escape(remark)}</p></div>'
-        for label, figure, remark in key_figures(files)
-    )
-
-
 def _errors(files: RunFiles) -> str:
     if not files.metrics and (files.path / "metrics.json").is_file():
         return '<p class="none">The errors cannot be read.</p>'
     if not files.metrics:
         return '<p class="none">The recording has no reference poses to compare with.</p>'
-    return html_table(list(error_rows(files.metrics)))
+    return html_table(error_rows(files.metrics))
 
 
 def _packet(files: RunFiles) -> str:
@@ -167,12 +147,4 @@ def _packet(files: RunFiles) -> str:
             ("As they came", "Warped by the frontend's velocity"), files.packet_pictures, strict=True
         )
     )
-    return (
-        '<section class="card"><header><h2>One packet of events</h2>'
-        f'<p>{escape(words)}</p></header><div class="pair">{shots}</div></section>'
-    )
-
-
-def as_script_json(values: Any) -> str:
-    """Return JSON that cannot end the script element it stands in."""
-    return json.dumps(values, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return html_card("One packet of events", words, f'<div class="pair">{shots}</div>')

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.geometry.rotation import Rotation
-from cmaxslam_fbp.report.decimation import even_indices
-from cmaxslam_fbp.report.orientation_angles import NAMES, yaw_pitch_roll_deg
+from cmaxslam_fbp.report.curves import NAMES, even_indices, yaw_pitch_roll_deg
 from cmaxslam_fbp.report.run_files import RunFiles
 
 Chart = dict[str, Any]

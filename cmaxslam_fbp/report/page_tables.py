@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from html import escape
 from typing import Any
 
 from cmaxslam_fbp.report.run_files import RunFiles
@@ -116,15 +115,6 @@ def run_rows(files: RunFiles) -> list[tuple[str, str]]:
 def repeat_command(files: RunFiles) -> str:
     """Return the command that repeats the run, for a shell."""
     return shlex.join(map(str, files.run.get("command", [])))
-
-
-def html_table(rows: list[tuple[str, ...]]) -> str:
-    """Return rows of label and texts as an HTML table."""
-    lines = []
-    for label, *texts in rows:
-        cells = "".join(f"<td>{escape(text)}</td>" for text in texts)
-        lines.append(f'<tr><th scope="row">{escape(label)}</th>{cells}</tr>')
-    return "<table>" + "".join(lines) + "</table>"
 
 
 def _event_words(run: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.evaluation.alignment import align_best_fit
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.report.decimation import even_indices, peak_indices
+from cmaxslam_fbp.report.curves import even_indices, peak_indices
 from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
 
 _BISECTIONS = 12

@@ -9,7 +9,7 @@ import numpy as np
 from cmaxslam_fbp.evaluation.alignment import align_best_fit
 from cmaxslam_fbp.evaluation.rotation_errors import absolute_errors_deg
 from cmaxslam_fbp.geometry.rotation import Rotation
-from cmaxslam_fbp.report.orientation_angles import NAMES, yaw_pitch_roll_deg
+from cmaxslam_fbp.report.curves import NAMES, yaw_pitch_roll_deg
 from cmaxslam_fbp.report.plots import Curve, Panel, plot_panels
 from cmaxslam_fbp.trajectory import RotationTrajectory
 

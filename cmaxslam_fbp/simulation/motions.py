@@ -61,15 +61,11 @@ class HandheldMotion:
             raise SimulationError(f"a peak speed of {peak_speed_deg_s} deg/s is impossible; give 0 or more")
         if not 0 < extent_deg <= 140:
             raise SimulationError(f"an extent of {extent_deg} deg is impossible; give one within (0, 140]")
+        self.duration_s = float(duration_s)
         self._angles = Wandering(duration_s, np.radians(extent_deg) * _SHARES, [seed, 0x4D6F7469])
         self._angles.reach_peak(
             np.radians(peak_speed_deg_s), lambda t_s: np.linalg.norm(self.angular_velocities(t_s), axis=1)
         )
-
-    @property
-    def duration_s(self) -> float:
-        """Length in seconds."""
-        return self._angles.duration_s
 
     def rotations(self, t_s: npt.ArrayLike) -> FloatArray:
         """Return `R_wc = R_y(yaw) R_x(pitch) R_z(roll)` (M, 3, 3) at times (M,)."""
@@ -99,12 +95,7 @@ class NoRotation:
     """A camera that keeps its orientation, the identity."""
 
     def __init__(self, duration_s: float) -> None:
-        self._duration_s = float(duration_s)
-
-    @property
-    def duration_s(self) -> float:
-        """Length in seconds."""
-        return self._duration_s
+        self.duration_s = float(duration_s)
 
     def rotations(self, t_s: npt.ArrayLike) -> FloatArray:
         """Return the identity (M, 3, 3) at times (M,)."""
@@ -166,15 +157,10 @@ class SampledMotion:
         self.knots = np.concatenate([t_s[0] * ends, inner, t_s[-1] * ends])
         self._spline = make_lsq_spline(t_s, quaternions * signs[:, None], self.knots, k=_DEGREE)
         self._rate = self._spline.derivative()
-        self._duration_s = float(t_s[-1])
+        self.duration_s = float(t_s[-1])
         self.turn = np.eye(3)
         if start_at_identity:
             self.turn = self.rotations([0.0])[0].T
-
-    @property
-    def duration_s(self) -> float:
-        """Length in seconds."""
-        return self._duration_s
 
     def rotations(self, t_s: npt.ArrayLike) -> FloatArray:
         """Return `R_wc` (M, 3, 3) at times (M,)."""
@@ -196,14 +182,9 @@ class TurnedMotion:
     """
 
     def __init__(self, motion: Motion, start_s: float, end_s: float, turn_deg: float) -> None:
-        self._motion = motion
+        self._motion, self.duration_s = motion, motion.duration_s
         self._start_s, self._length_s = start_s, end_s - start_s
         self._turn_rad = np.radians(turn_deg)
-
-    @property
-    def duration_s(self) -> float:
-        """Length in seconds."""
-        return self._motion.duration_s
 
     def rotations(self, t_s: npt.ArrayLike) -> FloatArray:
         """Return `R_wc` (M, 3, 3) at times (M,)."""

@@ -2,24 +2,68 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.simulation.motions import NoRotation
-from cmaxslam_fbp.simulation.plane_map import PlaneMap, make_plane_map
 from cmaxslam_fbp.simulation.recording import HANDHELD_DURATION_S, TEXELS_PER_PIXEL, SimulatedRecording
+from cmaxslam_fbp.simulation.scene_map import SceneMap, log_levels, quantise_levels
 from cmaxslam_fbp.simulation.scenes import FLAT_SCENES, fit_plane_image, load_plane_image
 from cmaxslam_fbp.simulation.schedule import pixels_per_radian, pixels_per_tangent
-from cmaxslam_fbp.simulation.sensor import EventSensor
 from cmaxslam_fbp.simulation.settings import PlanarSettings
 from cmaxslam_fbp.simulation.translations import SHARES, HandheldTranslation
 
 _MAX_SIZE = 6001  # texels per side; a fisheye lens sees more of the plane than can be drawn finely
 _MARGIN = 4  # texels beyond the last that is seen
+# Takes every bearing to the direction z, which is that of the first face: a plane has no other.
+_AHEAD = np.array([0, 0, 0, 0, 0, 0, 0, 0, 1], np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class PlaneMap(SceneMap):
+    """Log intensity `texels` (1, size, size) on the plane `z = depth_m` of the world.
+
+    The point (X, Y, depth_m) is the texel at `focal (X, Y) / depth_m + (size - 1) / 2`: seen from the origin this is
+    one face of a cube map.
+    """
+
+    depth_m: float
+
+    def face_matrices(
+        self, rotations: FloatArray, positions: FloatArray | None = None
+    ) -> tuple[SingleArray, SingleArray]:
+        """Return the homographies (1, 9, K) from bearings to the plane, in units of its depth, and the face's choice.
+
+        A camera at `p` with the rotation `R_wc` sees along the bearing `b` the point `p + s R b`, with
+        `s = (depth - p_z) / (R b)_z`. In homogeneous coordinates, relative to the depth, that is `A R b` with
+        `A = [[1 - p_z, 0, p_x], [0, 1 - p_z, p_y], [0, 0, 1]]`.
+        """
+        steps = len(rotations)
+        p = np.zeros((steps, 3)) if positions is None else positions / self.depth_m
+        shifts = np.tile(np.eye(3), (steps, 1, 1))
+        shifts[:, 0, 0] = shifts[:, 1, 1] = 1 - p[:, 2]
+        shifts[:, :2, 2] = p[:, :2]
+        matrices = np.einsum("kij,kjl->ilk", shifts, rotations).reshape(1, 9, steps)
+        return np.ascontiguousarray(matrices, np.float32), _AHEAD
+
+
+def make_plane_map(image: SingleArray, focal: float, depth_m: float, blur_px: float) -> PlaneMap:
+    """Turn a square image of linear intensity, `focal` pixels per unit of tangent, into its blurred logarithm.
+
+    The blur, a Gaussian of `blur_px` of the image's pixels, is that of lens and pixel; it is applied to the intensity,
+    as light adds, before the logarithm.
+    """
+    import cv2
+
+    blurred = cv2.GaussianBlur(image, (0, 0), blur_px) if blur_px > 0 else image
+    texels = np.ascontiguousarray(log_levels(np.asarray(blurred, np.float32))[None])
+    quantise_levels(texels)
+    return PlaneMap(texels, float(focal), float(depth_m))
 
 
 class PlanarSimulation(SimulatedRecording):
@@ -86,8 +130,8 @@ class PlanarSimulation(SimulatedRecording):
         return FLAT_SCENES[str(scene)](size, self._texel_focal, self.settings.seed)
 
     @cached_property
-    def plane_map(self) -> PlaneMap:
-        """The scene as the pixels sample it: blurred and logarithmic."""
+    def scene_map(self) -> PlaneMap:
+        """The plane as the pixels sample it."""
         return make_plane_map(
             self.texture, self._texel_focal, self.settings.depth_m, self._blur_rad * self._texel_focal
         )
@@ -104,9 +148,3 @@ class PlanarSimulation(SimulatedRecording):
             turns = np.linalg.norm(self.foreground.motion.angular_velocities(times_s), axis=1)
             speeds += turns * (pixels_per_radian(self.camera) / pixels_per_tangent(self.camera))
         return np.asarray(speeds)
-
-    def _new_sensor(self) -> EventSensor:
-        settings = self.settings
-        return EventSensor(
-            self.camera, self.plane_map, settings.sensor, settings.seed, self.foreground, lighting=self.lighting
-        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,8 @@ from cmaxslam_fbp.simulation.imu import measure_motion
 from cmaxslam_fbp.simulation.lighting import Lighting
 from cmaxslam_fbp.simulation.motions import Motion
 from cmaxslam_fbp.simulation.readout import Readout
-from cmaxslam_fbp.simulation.schedule import Block, schedule_blocks
+from cmaxslam_fbp.simulation.scene_map import SceneMap
+from cmaxslam_fbp.simulation.schedule import Block, pixels_per_radian, schedule_blocks
 from cmaxslam_fbp.simulation.sensor import EventSensor
 from cmaxslam_fbp.simulation.settings import RecordingSettings
 from cmaxslam_fbp.simulation.translations import Translation
@@ -43,7 +45,11 @@ class SimulatedRecording(ABC):
         Its exact path, where it does not only turn.
     duration_s : float
         Length of the recording: a whole number of microseconds.
+    most_texels : float
+        Per unit of tangent, of scene and foreground.
     """
+
+    most_texels: ClassVar[float] = np.inf
 
     def __init__(
         self, settings: RecordingSettings, motion: Motion, duration_s: float, translation: Translation | None = None
@@ -56,26 +62,27 @@ class SimulatedRecording(ABC):
 
     @property
     @abstractmethod
+    def scene_map(self) -> SceneMap:
+        """The scene as the pixels sample it: blurred and logarithmic."""
+
+    @property
+    @abstractmethod
     def texture(self) -> npt.NDArray[np.float32]:
         """The scene: an image of linear intensity."""
-
-    @property
-    @abstractmethod
-    def _texel_focal(self) -> float:
-        """Texels of scene and foreground per unit of tangent."""
-
-    @property
-    @abstractmethod
-    def _max_step(self) -> float:
-        """Largest motion of the image between two renderings, in the unit of `_image_speeds`."""
 
     @abstractmethod
     def _image_speeds(self, times_s: FloatArray) -> FloatArray:
         """Return bounds (M,) of the image's motion per second, in radians or tangents, at times (M,)."""
 
-    @abstractmethod
-    def _new_sensor(self) -> EventSensor:
-        """Return a sensor in front of the scene."""
+    @property
+    def _texel_focal(self) -> float:
+        """Texels of scene and foreground per unit of tangent."""
+        return min(TEXELS_PER_PIXEL * max(self.camera.fx, self.camera.fy), self.most_texels)
+
+    @cached_property
+    def _max_step(self) -> float:
+        """Largest motion of the image between two renderings, in the unit of `_image_speeds`."""
+        return self.settings.max_motion_px / pixels_per_radian(self.camera)
 
     def scene_distances(self, directions: FloatArray, t_s: float) -> FloatArray | None:
         """Return the distances in metres (N,) of the scene along unit directions (N, 3) of the world, from where the
@@ -151,8 +158,18 @@ class SimulatedRecording(ABC):
 
     def sensor(self) -> EventSensor:
         """Return a fresh sensor that is adapted to the first view."""
-        sensor = self._new_sensor()
-        start = np.zeros(1)
+        from cmaxslam_fbp.simulation.sensor_kernels import LANES
+
+        settings, start = self.settings, np.zeros(1)
+        sensor = EventSensor(
+            self.camera,
+            self.scene_map,
+            settings.sensor,
+            settings.seed,
+            self.foreground,
+            self.scene_map.calm_texels(LANES / 2 * self._max_step),
+            self.lighting,
+        )
         positions = self._positions(start)
         sensor.begin(
             self.motion.rotations(start)[0],

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 
@@ -53,6 +54,10 @@ class SceneMap(ABC):
         The second value is a matrix (9,) that takes a bearing to the direction that chooses the pixel's face, by its
         largest coordinate as in `cube_face`, for all K renderings.
         """
+
+    def calm_texels(self, reach_rad: float) -> npt.NDArray[np.bool_]:
+        """Return for every texel whether the level is one and the same within an angle; empty where that is no help."""
+        return np.empty(0, bool)
 
 
 def log_levels(intensity: SingleArray) -> SingleArray:

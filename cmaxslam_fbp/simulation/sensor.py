@@ -34,7 +34,7 @@ class EventSensor:
     foreground : Foreground, optional
         An object in front of the scene.
     calm : bool array, optional
-        Texels around which the scene is constant, so that the sensor may skip them (see `find_calm_texels`). They
+        Texels around which the scene is constant, so that the sensor may skip them (see `SceneMap.calm_texels`). They
         change no event.
     lighting : Lighting, optional
         Light that flickers or goes out.
@@ -98,9 +98,7 @@ class EventSensor:
                 break
             self._out_us = np.concatenate([self._out_us, np.empty_like(self._out_us)])
             self._out_code = np.concatenate([self._out_code, np.empty_like(self._out_code)])
-        events = Events(
-            np.empty(count, np.int64), np.empty(count, np.uint16), np.empty(count, np.uint16), np.empty(count, np.uint8)
-        )
+        events = Events.room_for(count)
         order_events(
             self._out_us[:count], self._out_code[:count], self._camera.width, block.length_us, block.start_us,
             origin_ns, events.t_ns, events.x, events.y, events.p,

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from cmaxslam_fbp.errors import MissingExtraError, OutputError
-from cmaxslam_fbp.viewer.scene import Scene
-from cmaxslam_fbp.viewer.surfaces import Surface
+from cmaxslam_fbp.viewer.scene import Scene, Surface
 
 _SIZE = 1280, 960
 _PATH_COLOR, _FRUSTUM_COLOR = (0.15, 0.39, 0.92), (0.88, 0.28, 0.06)

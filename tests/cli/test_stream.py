@@ -13,7 +13,7 @@ import pytest
 
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.io import open_recording
-from cmaxslam_fbp.io.packed_events import pack, packed_header
+from cmaxslam_fbp.io.packed_recording import pack, packed_header
 from cmaxslam_fbp.io.trajectory_files import parse_trajectory, read_trajectory
 
 PROGRAM = [sys.executable, "-m", "cmaxslam_fbp"]

@@ -8,10 +8,9 @@ from cmaxslam_fbp.events.sensor import SensorSize
 from cmaxslam_fbp.fbp import Binning
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
-from cmaxslam_fbp.intensity.event_sample import EventSample
+from cmaxslam_fbp.intensity.event_sample import EventSample, PixelChoice
 from cmaxslam_fbp.intensity.gradient_equations import GradientEquations
 from cmaxslam_fbp.intensity.gradient_kernels import BRIGHTER, DARKER, ENTRIES, WEIGHT
-from cmaxslam_fbp.intensity.pixel_choice import PixelChoice
 
 SIZE = Equirectangular(64, 32)
 CAMERA = Camera(64, 48, SIZE.focal_px, SIZE.focal_px, 31.5, 23.5)  # its pixels are as large as the map's

@@ -9,7 +9,7 @@ from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.camera import davis240c
 from cmaxslam_fbp.io import Recording, open_recording
-from cmaxslam_fbp.io.aedat.aedat4_file import MAGIC
+from cmaxslam_fbp.io.aedat.aedat4_sink import MAGIC
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 
@@ -172,10 +172,10 @@ def test_stamps_that_no_clock_shows_are_named(tmp_path, monkeypatch, make_events
     events = make_events(10)
     Recording.from_events(events, sensor_size=(240, 180)).convert(tmp_path / "a.aedat4")
     recording = open_recording(tmp_path / "a.aedat4")
-    packets = recording._file.packets
+    packets = recording._packets
     huge = struct.pack("<q", 2**62)
     monkeypatch.setattr(
-        recording._file, "packets", lambda number: ((d[:32] + huge + d[40:], place) for d, place in packets(number))
+        recording, "_packets", lambda number: ((d[:32] + huge + d[40:], place) for d, place in packets(number))
     )
     with pytest.raises(RecordingError, match="which no clock shows"):
         all_events(recording)

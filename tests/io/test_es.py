@@ -46,7 +46,7 @@ def test_exposures_of_an_atis_are_passed_over(read):
 @pytest.mark.parametrize("block", [1, 2, 5, 7, 64])
 def test_events_go_on_over_the_borders_of_blocks(read, block, monkeypatch):
     monkeypatch.setattr("cmaxslam_fbp.io.es_recording._BLOCK_BYTES", block)
-    monkeypatch.setattr("cmaxslam_fbp.io.event_room.EVENTS_PER_CHUNK", 7)
+    monkeypatch.setattr("cmaxslam_fbp.io.decoding.EVENTS_PER_CHUNK", 7)
     draw = np.random.default_rng(0)
     steps, x, y = draw.integers(0, 127, 300), draw.integers(0, 304, 300), draw.integers(0, HEIGHT, 300)
     data = b"".join(item(s << 1, *place) for s, *place in zip(steps.tolist(), x.tolist(), y.tolist(), strict=True))

@@ -124,7 +124,7 @@ def test_words_of_libcaer_cmp_are_those_that_its_author_describes(assert_same_ev
 
 
 def test_chunks_join_small_packets_and_part_large_ones(monkeypatch, assert_same_events):
-    monkeypatch.setattr("cmaxslam_fbp.io.event_room.EVENTS_PER_CHUNK", 100)
+    monkeypatch.setattr("cmaxslam_fbp.io.decoding.EVENTS_PER_CHUNK", 100)
     rows = event_words.neighbours(np.random.default_rng(7), 2000)
     for encoding in ENCODINGS:
         data = encode(encoding, rows)

@@ -6,9 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.errors import CalibrationError
 from cmaxslam_fbp.geometry.camera import davis240c
-from cmaxslam_fbp.io.calibration import read_calibration
-from cmaxslam_fbp.io.imu_calibration import read_imu_alignment
-from cmaxslam_fbp.io.opencv_calibration import format_opencv_yaml
+from cmaxslam_fbp.io.calibration import format_opencv_yaml, read_calibration, read_imu_alignment
 from cmaxslam_fbp.trajectory import AngularVelocities
 
 ASKEW = Rotation.from_euler("xyz", [10, 70, -30], degrees=True)

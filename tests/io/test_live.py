@@ -13,12 +13,11 @@ from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io import Recording, open_recording
 from cmaxslam_fbp.io.live import thinning
-from cmaxslam_fbp.io.live.arrivals import Arrivals
-from cmaxslam_fbp.io.live.reader import LiveReader
+from cmaxslam_fbp.io.live.reader import Arrivals, LiveReader
 from cmaxslam_fbp.io.live.recording import LiveRecording
 from cmaxslam_fbp.io.live.thinning import Thinning
-from cmaxslam_fbp.io.packed_events import pack, packed_header, write_packed
-from cmaxslam_fbp.io.prophesee.raw_format import RawFormat
+from cmaxslam_fbp.io.packed_recording import pack, packed_header, write_packed
+from cmaxslam_fbp.io.raw_recording import RawFormat
 
 EVT3 = b"% evt 3.0\n% format EVT3;height=720;width=1280\n% end\n"
 SIZE = SensorSize(240, 180)

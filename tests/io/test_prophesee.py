@@ -70,7 +70,7 @@ def test_big_endian_words_are_read(write, rows, assert_same_events):
 
 @pytest.mark.parametrize("kind", ["evt3", "evt2", "evt21"])
 def test_blocks_of_any_size_give_the_same_events(write, rows, kind, monkeypatch, assert_same_events):
-    monkeypatch.setattr("cmaxslam_fbp.io.event_room.EVENTS_PER_CHUNK", 64)
+    monkeypatch.setattr("cmaxslam_fbp.io.decoding.EVENTS_PER_CHUNK", 64)
     assert_same_events(read(write(HEADERS[kind], encode(kind, rows))), to_events(rows))
 
 

@@ -5,8 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.errors import OutputError
-from cmaxslam_fbp.io.trajectory_files import write_trajectory
-from cmaxslam_fbp.io.trajectory_styles import write_style
+from cmaxslam_fbp.io.trajectory_files import write_style, write_trajectory
 from cmaxslam_fbp.trajectory import RotationTrajectory
 
 

@@ -8,7 +8,7 @@ import pytest
 from cmaxslam_fbp.errors import OutputError
 from cmaxslam_fbp.frontend import EstimateStatus, VelocityEstimate
 from cmaxslam_fbp.frontend.motion_models import FirstOrderRotation, PlaneTranslation
-from cmaxslam_fbp.io.velocity_file import write_velocities
+from cmaxslam_fbp.io.trajectory_files import write_velocities
 
 
 def estimate(t_ns, velocity):

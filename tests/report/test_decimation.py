@@ -1,6 +1,6 @@
 import numpy as np
 
-from cmaxslam_fbp.report.decimation import even_indices, peak_indices
+from cmaxslam_fbp.report.curves import even_indices, peak_indices
 
 
 def test_short_curves_keep_all_points():

@@ -3,7 +3,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
-from cmaxslam_fbp.report.map_view import (
+from cmaxslam_fbp.report.map_picture import (
     COLOUR_MAPS,
     colour_map,
     look,

@@ -1,7 +1,7 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from cmaxslam_fbp.report.orientation_angles import yaw_pitch_roll_deg
+from cmaxslam_fbp.report.curves import yaw_pitch_roll_deg
 
 
 def test_signs_are_right_up_and_clockwise():

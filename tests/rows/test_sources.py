@@ -33,7 +33,7 @@ def edited_digest(package, study, edited):
         "geometry/equirectangular_kernels.py",  # imported by what is imported
         "contrast/__init__.py",  # the package of what is imported
         "contrast/solvers/newton.py",  # a place in a registry
-        "io/memory_recording.py",  # imported within a function
+        "io/decoding_kernels.py",  # imported within a function
     ],
 )
 def test_an_edited_source_that_the_study_uses_gives_another_digest(package, edited):

@@ -69,10 +69,10 @@ def render(simulation, rotation, middle, object_rotation=None, position=None):
     front = simulation.foreground
     bearings = simulation.camera.bearings().reshape(-1, 3).astype(np.float32)
     if position is None:
-        levels = _panorama_levels(simulation.cube_map, bearings, rotation, middle)
+        levels = _panorama_levels(simulation.scene_map, bearings, rotation, middle)
     else:
         points = simulation.camera.undistorted_pixels().reshape(-1, 2)
-        levels = plane_levels(simulation.plane_map, points, rotation, position)
+        levels = plane_levels(simulation.scene_map, points, rotation, position)
     if front is not None:
         x, y, z = _turn(object_rotation.T @ rotation, bearings)
         size = len(front.levels)

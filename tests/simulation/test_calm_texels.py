@@ -2,7 +2,7 @@ import numpy as np
 
 from cmaxslam_fbp.events.events import Events
 from cmaxslam_fbp.simulation import ForegroundSettings, Simulation, SimulationSettings
-from cmaxslam_fbp.simulation.cube_map import CubeMap, find_calm_texels
+from cmaxslam_fbp.simulation.cube_map import CubeMap
 from cmaxslam_fbp.simulation.scenes import draw_poster, draw_shapes
 from cmaxslam_fbp.simulation.sensor import EventSensor
 
@@ -19,7 +19,7 @@ def test_skipping_what_is_constant_changes_no_event():
     simulation = Simulation(settings)
     skipping = simulation.sensor()
     assert skipping._calm.mean() > 0.5
-    plain = EventSensor(simulation.camera, simulation.cube_map, settings.sensor, settings.seed, simulation.foreground)
+    plain = EventSensor(simulation.camera, simulation.scene_map, settings.sensor, settings.seed, simulation.foreground)
     start = np.zeros(1)
     plain.begin(simulation.motion.rotations(start)[0], simulation.foreground.motion.rotations(start)[0])
     assert len(plain._calm) == 0
@@ -32,7 +32,7 @@ def test_skipping_what_is_constant_changes_no_event():
 def test_texels_near_a_change_are_not_calm():
     texels = np.zeros((6, 201, 201), np.float32)
     texels[2, 100, 100] = 1
-    calm = find_calm_texels(CubeMap(texels, 80.0), 0.1).reshape(6, 201, 201)
+    calm = CubeMap(texels, 80.0).calm_texels(0.1).reshape(6, 201, 201)
     row, column = np.mgrid[:201, :201] - 100
     assert not calm[2][np.hypot(row, column) < 80 * 0.1].any()
     assert calm[2][np.hypot(row, column) > 60].all()

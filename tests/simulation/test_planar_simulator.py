@@ -59,7 +59,7 @@ def test_a_plane_twice_as_far_with_twice_the_motion_looks_the_same(recording):
 @pytest.mark.parametrize("depth_m", [0.5, 1.0, 3.0])
 def test_the_plane_covers_all_that_the_camera_can_see_on_its_way(camera, depth_m):
     simulation = PlanarSimulation(settings(scene=np.ones((8, 8)), camera=camera, depth_m=depth_m))
-    plane = simulation.plane_map
+    plane = simulation.scene_map
     focal = max(camera.fx, camera.fy)
     assert plane.focal == pytest.approx(2 * focal)
     points = camera.undistorted_pixels()

@@ -3,7 +3,7 @@ from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.geometry.camera import davis240c
 from cmaxslam_fbp.simulation import SensorSettings
-from cmaxslam_fbp.simulation.plane_map import make_plane_map
+from cmaxslam_fbp.simulation.planar_simulator import make_plane_map
 from cmaxslam_fbp.simulation.sensor import EventSensor
 
 SIZE, FOCAL = 1601, 400.0  # two metres to every side of a plane at one metre

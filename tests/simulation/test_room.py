@@ -34,12 +34,12 @@ def test_a_displaced_camera_sees_on_each_wall_what_the_origin_sees_there(room):
     )
     position = np.array([0.05, -0.03, 0.04])
     rays = davis240c().bearings().reshape(-1, 3)
-    distances = simulation.room_map.distances(rays, position)
+    distances = simulation.scene_map.distances(rays, position)
     points = position + distances[:, None] * rays
     seen = simulation.sensor().render(np.eye(3), None, position).reshape(-1)
-    on_wall = np.isclose(simulation.room_map.distances(unit(points)), np.linalg.norm(points, axis=1), rtol=1e-6)
+    on_wall = np.isclose(simulation.scene_map.distances(unit(points)), np.linalg.norm(points, axis=1), rtol=1e-6)
     walls = RoomSimulation(RoomSettings(scene=smooth_panorama(), room="box", scene_distance_m=0.5, duration_s=0.5))
-    plain = np.isclose(walls.room_map.distances(unit(points)), np.linalg.norm(points, axis=1), rtol=1e-6)
+    plain = np.isclose(walls.scene_map.distances(unit(points)), np.linalg.norm(points, axis=1), rtol=1e-6)
     expected = simulation.texture[
         np.rint(256 + 1024 / 2 / np.pi * np.arcsin(unit(points)[:, 1])).astype(int),
         np.rint(512 + 1024 / 2 / np.pi * np.arctan2(points[:, 0], points[:, 2])).astype(int) % 1024,

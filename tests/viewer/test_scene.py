@@ -4,8 +4,7 @@ from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.trajectory import RotationTrajectory
-from cmaxslam_fbp.viewer.scene import Scene
-from cmaxslam_fbp.viewer.surfaces import joined, sphere_surface, tube_surface
+from cmaxslam_fbp.viewer.scene import Scene, joined, sphere_surface, tube_surface
 
 
 def test_the_sphere_carries_the_panorama_where_it_belongs_and_faces_inwards():

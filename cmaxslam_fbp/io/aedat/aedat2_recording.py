@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.ordering import Piece
+from cmaxslam_fbp.io.decoding import read_words
 from cmaxslam_fbp.io.recording import Recording
-from cmaxslam_fbp.io.word_blocks import read_words
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 _LONGEST_HEADER = 16 << 20
@@ -36,24 +33,23 @@ _IMU_TO_CAMERA = np.array([-1.0, 1.0, -1.0])
 class Aedat2Recording(Recording):
     """Events and IMU of a DAVIS240 or DAVIS346; frames and external inputs are passed over."""
 
-    description: ClassVar[str] = "an AEDAT 2 file of a DAVIS"
-    first_bytes: ClassVar[bytes] = b"#!AER-DAT2"
+    description = "an AEDAT 2 file of a DAVIS"
+    first_bytes = b"#!AER-DAT2"
 
-    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
-        super().__init__(path, options)
-        with path.open("rb") as file:
+    def _examine(self) -> None:
+        with self.path.open("rb") as file:
             head = file.read(_LONGEST_HEADER)
         # A line with a zero byte is data: the last byte of an event's address is always zero.
         header = re.match(rb"(?:#[^\0\n]*\n)+", head)
         if header is None:
-            raise RecordingError(f"{path} has the header of no AEDAT 2 file: a line has no end")
+            raise RecordingError(f"{self.path} has the header of no AEDAT 2 file: a line has no end")
         self._data_start = header.end()
         text = header.group().decode("latin-1")
         chip = re.search(r"^# ?AEChip: *(?:.*\.)?(\w+)\s*$", text, re.MULTILINE)
         self._chip = chip.group(1) if chip else None
         self._preferences = dict(re.findall(r'key="([^"]*)" value="([^"]*)"', text))
         if self._chip and self._chip_size() is None:
-            raise RecordingError(f"{path} is of a camera {self._chip[:40]}; only DAVIS240 and DAVIS346 are read")
+            raise RecordingError(f"{self.path} is of a camera {self._chip[:40]}; only DAVIS240 and DAVIS346 are read")
 
     def _chip_size(self) -> SensorSize | None:
         """Return the size of the camera that the header names: of a DAVIS346blue that of a DAVIS346."""
@@ -68,19 +64,16 @@ class Aedat2Recording(Recording):
 
     def _decoded(self) -> Iterator[tuple[Events, npt.NDArray[np.int64], npt.NDArray[np.uint32], str]]:
         """Yield events, times and addresses of IMU words, and the place, block by block."""
-        from cmaxslam_fbp.io.aedat import aedat2_kernels as kernels
+        from cmaxslam_fbp.io.decoding_kernels import decode_davis
 
         size = self._chip_size() or self.sensor_size
         now_us = -1
         for pairs, place in read_words(self.path, self._data_start, np.dtype((">u4", 2))):
-            words = pairs.astype(np.uint32)
-            count = len(words)
-            t_ns, x, y, p = _columns(count)
-            imu_t_ns, imu = np.empty(count, np.int64), np.empty(count, np.uint32)
-            events, samples, now_us = kernels.decode_davis(
-                words, now_us, size.width - 1, size.height - 1, t_ns, x, y, p, imu_t_ns, imu
-            )
-            yield Events(t_ns[:events], x[:events], y[:events], p[:events]), imu_t_ns[:samples], imu[:samples], place
+            words, events = pairs.astype(np.uint32), Events.room_for(len(pairs))
+            imu_t_ns, imu = np.empty(len(words), np.int64), np.empty(len(words), np.uint32)
+            columns = (events.t_ns, events.x, events.y, events.p, imu_t_ns, imu)
+            count, samples, now_us = decode_davis(words, now_us, size.width - 1, size.height - 1, *columns)
+            yield events[:count], imu_t_ns[:samples], imu[:samples], place
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
         for events, _, _, place in self._decoded():
@@ -111,8 +104,3 @@ class Aedat2Recording(Recording):
         if bits.isdecimal() and len(bits) < 4:
             return list(scales.values())[int(bits) >> 3 & 3]
         return scales[usual]
-
-
-def _columns(count: int) -> tuple[npt.NDArray[Any], ...]:
-    """Return room for the columns of as many events."""
-    return np.empty(count, np.int64), np.empty(count, np.uint16), np.empty(count, np.uint16), np.empty(count, np.uint8)

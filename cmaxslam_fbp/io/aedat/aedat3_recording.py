@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
-from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.ordering import Piece
-from cmaxslam_fbp.io.event_room import EventRoom
+from cmaxslam_fbp.io.decoding import Block, decode_blocks
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
@@ -37,25 +36,26 @@ class _Packet(NamedTuple):
 class Aedat3Recording(Recording):
     """Events and IMU of one camera; frames and special events are passed over, and so are items marked invalid."""
 
-    description: ClassVar[str] = "an AEDAT 3 file"
-    first_bytes: ClassVar[bytes] = b"#!AER-DAT3"
+    description = "an AEDAT 3 file"
+    first_bytes = b"#!AER-DAT3"
 
-    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
-        super().__init__(path, options)
-        with path.open("rb") as file:
+    def _examine(self) -> None:
+        with self.path.open("rb") as file:
             head = file.read(_LONGEST_HEADER)
         end = head.find(_END)
         if end < 0:
-            raise RecordingError(f"{path} is an AEDAT 3 file without the end of its header, {_END[:-2].decode()}")
+            raise RecordingError(f"{self.path} is an AEDAT 3 file without the end of its header, {_END[:-2].decode()}")
         text = head[:end].decode("latin-1")
         self._data_start = end + len(_END)
         self._sources = {int(number): name for number, name in re.findall(r"^#Source (\d{1,5}): *(\w+)", text, re.M)}
         form = re.search(r"^#Format: *(\S+)", text, re.MULTILINE)
         if form and form.group(1) != "RAW":
-            raise RecordingError(f"{path} is compressed ({form.group(1)[:40]}); write it as RAW, or as AEDAT 4 with DV")
+            raise RecordingError(
+                f"{self.path} is compressed ({form.group(1)[:40]}); write it as RAW, or as AEDAT 4 with DV"
+            )
         if len(self._sources) > 1:
             listed = ", ".join(f"{number} ({name[:30]})" for number, name in self._sources.items())
-            raise RecordingError(f"{path} has several cameras: {listed[:120]}; split it with DV")
+            raise RecordingError(f"{self.path} has several cameras: {listed[:120]}; split it with DV")
 
     def _own_sensor_size(self) -> SensorSize | None:
         name = next(iter(self._sources.values()), "").upper()
@@ -84,20 +84,24 @@ class Aedat3Recording(Recording):
                 at = end
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
-        from cmaxslam_fbp.io.rosbag import event_packet_kernels as kernels
+        from cmaxslam_fbp.io import decoding_kernels as kernels
 
-        room, state, place = EventRoom(), np.zeros(kernels.STATE_SIZE, np.int64), str(self.path)
+        state = np.zeros(kernels.STATE_SIZE, np.int64)
+        return decode_blocks(self._event_words(state), kernels.decode_libcaer, state)
+
+    def _event_words(self, state: npt.NDArray[np.int64]) -> Iterator[Block]:
+        """Yield the valid words of each packet, with the decoder's state at its start."""
+        from cmaxslam_fbp.io.decoding_kernels import BASE_NS, NOW_US
+
         for packet in self._packets(_POLARITY):
-            place = packet.place
             if packet.item_bytes != 8:
-                raise RecordingError(f"{place} has events of {packet.item_bytes} bytes, not 8: the file is damaged")
+                raise RecordingError(
+                    f"{packet.place} has events of {packet.item_bytes} bytes, not 8: the file is damaged"
+                )
             words = np.frombuffer(packet.data, np.uint32).reshape(-1, 2)
             invalid = words[:, 0] & _VALID == 0
-            words = words[~invalid] if invalid.any() else words
-            state[kernels.BASE], state[kernels.LAST_US] = (packet.overflows << 31) * 1000, -1
-            for events in room.fill(kernels.decode_libcaer, words, state):
-                yield Piece(events, place)
-        yield Piece(room.take(), place)
+            state[BASE_NS], state[NOW_US] = (packet.overflows << 31) * 1000, -1
+            yield words[~invalid] if invalid.any() else words, packet.place
 
     def _imu(self) -> ImuSamples | None:
         """Read the samples: g and deg/s, in the camera's axes as the driver gives them."""

@@ -11,15 +11,17 @@ from typing import BinaryIO
 import numpy as np
 
 from cmaxslam_fbp.events import Events
-from cmaxslam_fbp.io.aedat.aedat4_file import EVENTS, IMU, LZ4, MAGIC
 from cmaxslam_fbp.io.aedat.flat_buffers import buffer_of_structs, buffer_of_tables
 from cmaxslam_fbp.io.writing import EventSource, WriteEvents
 
+MAGIC = b"#!AER-DAT4.0\r\n"
+EVENTS, IMU = "EVTS", "IMUS"
+G_M_S2 = 9.81  # as iniVation's description of the format has it
+_LZ4 = 1  # of the compressions
 _EVENT = np.dtype([("t", "<i8"), ("x", "<i2"), ("y", "<i2"), ("p", "u1"), ("_", "V3")])
 _EVENTS_PER_PACKET = 1 << 14
 _SAMPLES_PER_PACKET = 1 << 10
 _IMU_FIELDS = ("temperature", "ax", "ay", "az", "gx", "gy", "gz", "mx", "my", "mz")
-_G_M_S2 = 9.81
 _TABLE_PLACE_AT = 32  # in the header, of the place of the table of packets
 
 _DESCRIPTION = """<dv version="2.0">
@@ -82,7 +84,7 @@ class _Packets:
             part = slice(first, min(first + _SAMPLES_PER_PACKET, last))
             t_us = imu.t_ns[part] // 1000
             columns = dict.fromkeys(_IMU_FIELDS, np.zeros(len(t_us)))
-            columns |= dict(zip(("ax", "ay", "az"), imu.linear_acceleration_m_s2[part].T / _G_M_S2, strict=True))
+            columns |= dict(zip(("ax", "ay", "az"), imu.linear_acceleration_m_s2[part].T / G_M_S2, strict=True))
             columns |= dict(zip(("gx", "gy", "gz"), np.rad2deg(imu.angular_velocity_rad_s[part].T), strict=True))
             fields = {"t": "<i8", **dict.fromkeys(_IMU_FIELDS, "<f4")}
             self._write_packet(1, buffer_of_tables(IMU.encode(), fields, {"t": t_us, **columns}), t_us)
@@ -111,7 +113,7 @@ def _header(description: str) -> bytes:
     """Return the FlatBuffer `IOHeader`: compression, the place of the table of packets (-1 for none), description."""
     text = description.encode()
     vtable = struct.pack("<5H6x", 10, 20, 12, 4, 16)
-    table = struct.pack("<iqiI", 16, -1, LZ4, 4)
+    table = struct.pack("<iqiI", 16, -1, _LZ4, 4)
     tail = struct.pack("<I", len(text)) + text + b"\0"
     tail += b"\0" * (-len(tail) % 4)
     front = struct.pack("<I4s", 24, b"IOHE") + vtable + table + tail

@@ -34,16 +34,23 @@ from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
 
+@dataclass(frozen=True, kw_only=True)
 class Companions:
-    """The files beside a recording; what a data set does not keep there stays None."""
+    """The files beside a recording; what a data set does not keep there stays None.
+
+    `calibration` may be of several cameras, of which that of the recording has a number.
+    """
+
+    calibration: Path | None = None
+    number: int = 0
 
     def sensor_size(self) -> SensorSize | None:
         """Return the size that they tell, if any."""
-        return None
+        return None if self.calibration is None else read_sensor_size(self.calibration, 1.0)
 
     def camera(self, size: SensorSize) -> Camera | None:
         """Return the calibration of a camera of that size, if there is one."""
-        return None
+        return None if self.calibration is None else read_calibration(self.calibration, size, self.number)
 
     def poses(self) -> RotationTrajectory | None:
         """Return the camera's poses, if there are any."""
@@ -54,65 +61,53 @@ class Companions:
         return None
 
 
-def find_companions(path: Path, events: str, number: int) -> Companions | None:
-    """Return the files that belong to a file with a data set of events, of a left (0) or right (1) camera; or None."""
+def find_companions(path: Path, events: str, number: int) -> Companions:
+    """Return the files that belong to a file with a data set of events, of a left (0) or right (1) camera."""
     path = path.absolute()
     if events.startswith("/prophesee/"):
-        return M3ed(path, events)
+        return M3ed(path=path, events=events)
     if events.startswith("/davis/"):
-        return Mvsec(path, events)
-    if (tum_vie := TumVie.find(path, number)) is not None:
-        return tum_vie
-    return Dsec.find(path, number)
+        return Mvsec(path=path, events=events)
+    return TumVie.find(path, number) or Dsec.find(path, number)
 
 
 def _first_file(*candidates: Path) -> Path | None:
     return next((file for file in candidates if file.is_file()), None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Dsec(Companions):
     """`cam_to_cam.yaml` in the folder of the events or one above it, in `calibration/` there; `rectify_map.h5`."""
 
-    calibration: Path | None
     rectify_map: Path | None
-    number: int
 
     @staticmethod
-    def find(path: Path, number: int) -> Dsec | None:
+    def find(path: Path, number: int) -> Dsec:
         """Look for the files."""
         folders = path.parents[:4]
         places = [place / "cam_to_cam.yaml" for folder in folders for place in (folder, folder / "calibration")]
-        found = Dsec(_first_file(*places), _first_file(path.parent / "rectify_map.h5"), number)
-        return found if found.calibration or found.rectify_map else None
+        rectify_map = _first_file(path.parent / "rectify_map.h5")
+        return Dsec(calibration=_first_file(*places), number=number, rectify_map=rectify_map)
 
     def sensor_size(self) -> SensorSize | None:
         """Return the calibration's, or that of the map."""
-        if self.calibration is not None:
-            return read_sensor_size(self.calibration, 1.0)
-        if self.rectify_map is not None:
-            with open_hdf5(self.rectify_map) as file:
-                height, width, _ = file["rectify_map"].shape
-                return SensorSize(int(width), int(height))
-        return None
-
-    def camera(self, size: SensorSize) -> Camera | None:
-        """Return the calibration."""
-        return None if self.calibration is None else read_calibration(self.calibration, size, self.number)
+        if self.calibration is not None or self.rectify_map is None:
+            return super().sensor_size()
+        with open_hdf5(self.rectify_map) as file:
+            height, width, _ = file["rectify_map"].shape
+            return SensorSize(int(width), int(height))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TumVie(Companions):
     """`mocap_data.txt`, `imu_data.txt`, and the calibrations `camera-calibrationA.json`, `mocap-imu-calibrationA.json`.
 
     They lie in the folder of the events, in one above it, or in `NAME-vi_gt_data/` beside `NAME-events_left.h5`.
     """
 
-    calibration: Path | None
     markers: Path | None
     mocap: Path | None
     imu_data: Path | None
-    number: int
 
     @staticmethod
     def find(path: Path, number: int) -> TumVie | None:
@@ -125,21 +120,13 @@ class TumVie(Companions):
             return _first_file(*(folder / file for file in names for folder in folders))
 
         found = TumVie(
-            look(*(f"camera-calibration{letter}.json" for letter in letters)),
-            look(*(f"mocap-imu-calibration{letter}.json" for letter in letters)),
-            look("mocap_data.txt"),
-            look("imu_data.txt"),
-            number,
+            calibration=look(*(f"camera-calibration{letter}.json" for letter in letters)),
+            number=number,
+            markers=look(*(f"mocap-imu-calibration{letter}.json" for letter in letters)),
+            mocap=look("mocap_data.txt"),
+            imu_data=look("imu_data.txt"),
         )
         return found if any((found.calibration, found.mocap, found.imu_data)) else None
-
-    def sensor_size(self) -> SensorSize | None:
-        """Return that of the event cameras."""
-        return None if self.calibration is None else read_sensor_size(self.calibration, 1.0)
-
-    def camera(self, size: SensorSize) -> Camera | None:
-        """Return the calibration of the left or right event camera."""
-        return None if self.calibration is None else read_calibration(self.calibration, size, self.number)
 
     def poses(self) -> RotationTrajectory | None:
         """Return the camera's poses: `T_wc = T_wm T_im^-1 T_ic` with the markers' frame m and the IMU's i."""
@@ -173,7 +160,7 @@ class TumVie(Companions):
         return file
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class M3ed(Companions):
     """`NAME_pose_gt.h5` (or `NAME_depth_gt.h5`) beside `NAME_data.h5`, which has the rest: left `Cn_T_C0`."""
 
@@ -194,7 +181,7 @@ class M3ed(Companions):
         return _from_matrices(t_ns, np.linalg.inv(T_cw), T_lc)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mvsec(Companions):
     """`NAME_gt.hdf5` beside `NAME_data.hdf5`: `/davis/left/pose`, the left camera in the world.
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.ordering import MAX_JUMP_BACK_NS, Piece
 from cmaxslam_fbp.geometry.camera import Camera
-from cmaxslam_fbp.io.hdf5.companions import Companions, find_companions
+from cmaxslam_fbp.io.hdf5.companions import find_companions
 from cmaxslam_fbp.io.hdf5.event_columns import EventsReader, choose_place, find_events
 from cmaxslam_fbp.io.hdf5.file import is_group, is_hdf5, members, open_hdf5
 from cmaxslam_fbp.io.hdf5.reference import read_array, read_camera, read_groundtruth, read_imu, read_resolution
@@ -29,9 +28,9 @@ _SIDES = ("left", "right")
 class Hdf5Recording(Recording):
     """An HDF5 file, read in slabs: it may be larger than the memory."""
 
-    description: ClassVar[str] = "an HDF5 file (DSEC, M3ED, TUM-VIE, MVSEC, ...)"
-    endings: ClassVar[tuple[str, ...]] = (".h5", ".hdf5")
-    needs: ClassVar[tuple[str, ...]] = ("h5py", "hdf5plugin")
+    description = "an HDF5 file (DSEC, M3ED, TUM-VIE, MVSEC, ...)"
+    endings = (".h5", ".hdf5")
+    needs = ("h5py", "hdf5plugin")
     sinks: ClassVar[Mapping[str, Sink]] = {".h5": write_hdf5, ".hdf5": write_hdf5}
 
     @classmethod
@@ -39,11 +38,10 @@ class Hdf5Recording(Recording):
         """Tell a file by its signature, whatever its name."""
         return is_hdf5(path)
 
-    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
-        super().__init__(path, options)
-        with open_hdf5(path) as file:
-            self._place = choose_place(find_events(file), self.options.events_dataset, path)
-        self._companions: Companions | None = find_companions(path, self._place.name, self.camera_number)
+    def _examine(self) -> None:
+        with open_hdf5(self.path) as file:
+            self._place = choose_place(find_events(file), self.options.events_dataset, self.path)
+        self._companions = find_companions(self.path, self._place.name, self.camera_number)
 
     @property
     def camera_number(self) -> int:
@@ -85,8 +83,9 @@ class Hdf5Recording(Recording):
             thing = file[self._place.name]
             if (size := read_resolution(thing, self.path)) is not None:
                 return size
-            for holder in (file, thing):
-                if (size := _size_of(read_attribute(holder, "geometry", self.path))) is not None:  # Prophesee's
+            for holder in (file, thing):  # of Prophesee's
+                geometry = read_attribute(holder, "geometry", self.path) or ""
+                if (size := SensorSize.from_text(geometry)) is not None:
                     return size
             image = thing.parent.get("image_raw") if not is_group(thing) else None
             if image is not None and len(image.shape) == 3:
@@ -95,24 +94,24 @@ class Hdf5Recording(Recording):
                 return SensorSize(*(int(read_array(thing, n, self.path).reshape(-1)[0]) for n in ("width", "height")))
         if self._place.name.startswith("/davis/"):
             return MVSEC_SENSOR
-        return None if self._companions is None else self._companions.sensor_size()
+        return self._companions.sensor_size()
 
     def _own_calibration(self) -> Camera | None:
         with open_hdf5(self.path) as file:
             camera = read_camera(file[self._place.name], self.path)
-        if camera is not None or self._companions is None:
+        if camera is not None or self._companions.calibration is None:
             return camera
         return self._companions.camera(self.calibrated_size)
 
     def _poses(self) -> RotationTrajectory | None:
         with open_hdf5(self.path) as file:
             poses = read_groundtruth(file, self.path)
-        return poses if poses is not None or self._companions is None else self._companions.poses()
+        return self._companions.poses() if poses is None else poses
 
     def _imu(self) -> ImuSamples | None:
         with open_hdf5(self.path) as file:
             imu = read_imu(file, self._place.name, self.path)
-        return imu if imu is not None or self._companions is None else self._companions.imu()
+        return self._companions.imu() if imu is None else imu
 
 
 def _slab_before(reader: EventsReader, time_ns: int) -> int:
@@ -125,9 +124,3 @@ def _slab_before(reader: EventsReader, time_ns: int) -> int:
         else:
             high = middle - 1
     return low * reader.slab
-
-
-def _size_of(geometry: str | None) -> SensorSize | None:
-    """Return the size of Prophesee's attribute `geometry`, e.g. 1280x720."""
-    match = re.fullmatch(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})", geometry or "")
-    return None if match is None else SensorSize(int(match[1]), int(match[2]))

@@ -6,6 +6,7 @@ import os
 import select
 import threading
 import time
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,15 +14,50 @@ from dataclasses import dataclass
 import numpy as np
 
 from cmaxslam_fbp.events import Events
-from cmaxslam_fbp.io.live.arrivals import Arrivals, Latency
 from cmaxslam_fbp.io.live.thinning import Thinning
-from cmaxslam_fbp.io.prophesee.raw_format import RawFormat
+from cmaxslam_fbp.io.raw_recording import RawDecoder, RawFormat
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 _BLOCK_BYTES = 1 << 20
 _POLL_S = 0.1
 _BATCH_S, _BATCH_EVENTS = 0.02, 1 << 17  # events are handed on when they have waited so long, or are so many
 _AHEAD_S = 0.2  # a stream whose stamps run this far ahead of the clock is no camera: it can wait
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Seconds from the arrival of events to the pose that includes them and does not change any more."""
+
+    median_s: float
+    percentile_95_s: float
+    largest_s: float
+
+
+class Arrivals:
+    """Stamps and times of arrival of what waits for its pose, and the latencies of what has it.
+
+    `add` and `settle` may be called from two threads.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[int, float]] = deque()
+        self._latencies_s = array("f")
+
+    def add(self, newest_ns: int, now_s: float) -> None:
+        """Note that events up to a stamp have arrived."""
+        self._waiting.append((newest_ns, now_s))
+
+    def settle(self, t_ns: int, now_s: float) -> None:
+        """Note that the poses before a time are known."""
+        while self._waiting and self._waiting[0][0] < t_ns:
+            self._latencies_s.append(now_s - self._waiting.popleft()[1])
+
+    def latency(self) -> Latency | None:
+        """Return the latencies so far; None where no pose is known."""
+        if not self._latencies_s:
+            return None
+        median_s, late_s, largest_s = np.quantile(np.array(self._latencies_s), [0.5, 0.95, 1.0]).tolist()
+        return Latency(median_s, late_s, largest_s)
 
 
 @dataclass(frozen=True)
@@ -55,7 +91,7 @@ class LiveReader:
         self._descriptor, self._rest, self._form, self.clock = descriptor, rest, form, clock
         self.arrivals, self.thinning = Arrivals(), Thinning()
         self._ends_within_word = False
-        self._decoder = form.decoder()
+        self._decoder = RawDecoder(form)
         self._batches: deque[tuple[Events, float]] = deque()
         self._waiting = 0  # events in the batches
         self._changed = threading.Condition()

@@ -13,8 +13,7 @@ from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.live.reader import LiveReader
-from cmaxslam_fbp.io.prophesee.header import LONGEST_HEADER, parse_header
-from cmaxslam_fbp.io.prophesee.raw_format import RawFormat
+from cmaxslam_fbp.io.raw_recording import LONGEST_HEADER, RawFormat, parse_header
 from cmaxslam_fbp.io.recording import Recording
 
 _NAME = "standard input"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray
-from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.ordering import Piece
@@ -37,16 +35,15 @@ _EVENTS_PER_CHUNK = 100_000  # small messages are joined up to this many events
 class BagRecording(Recording):
     """A ROS 1 or ROS 2 bag with a topic of `EventArray` or `EventPacket` messages."""
 
-    description: ClassVar[str] = "a ROS 1 bag, a ROS 2 bag (its folder, .db3 or .mcap)"
-    endings: ClassVar[tuple[str, ...]] = (".db3", ".mcap")
-    first_bytes: ClassVar[bytes] = ROS1_MAGIC
-    folder_file: ClassVar[str] = "metadata.yaml"
+    description = "a ROS 1 bag, a ROS 2 bag (its folder, .db3 or .mcap)"
+    endings = (".db3", ".mcap")
+    first_bytes = ROS1_MAGIC
+    folder_file = "metadata.yaml"
     sinks: ClassVar[Mapping[str, Sink]] = {".bag": write_bag}  # of ROS 1
-    damage_advice: ClassVar[str] = "the bag may be cut or damaged ('rosbag reindex' mends a ROS 1 bag without an index)"
+    damage_advice = "the bag may be cut or damaged ('rosbag reindex' mends a ROS 1 bag without an index)"
 
-    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
-        super().__init__(path, options)
-        with RosBag(path) as bag:
+    def _examine(self) -> None:
+        with RosBag(self.path) as bag:
             self._topics = bag.topics
             events = self._without_triggers(bag)
         self.events_topic = self._choose("event", EVENT_TYPES, self.options.events_topic, "--events-topic", events)

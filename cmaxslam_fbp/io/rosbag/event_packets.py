@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
-from cmaxslam_fbp.io.event_room import EventRoom
+from cmaxslam_fbp.io.decoding import EventRoom
 from cmaxslam_fbp.nanoseconds import LARGEST_NS, NS_PER_S
 
 EVENT_PACKET_TYPES = ("event_camera_msgs/msg/EventPacket", "event_array_msgs/msg/EventArray")
@@ -129,15 +129,11 @@ class PacketDecoder:
 
     def _decoder(self, packet: EventPacket) -> tuple[Callable[..., Any], npt.NDArray[np.int64]]:
         """Return the compiled loop of an encoding, and its state at the start of a packet."""
-        from cmaxslam_fbp.io.prophesee import evt_kernels
-        from cmaxslam_fbp.io.rosbag import event_packet_kernels
+        from cmaxslam_fbp.io import decoding_kernels as kernels
 
-        kernels = evt_kernels if packet.encoding == "evt3" else event_packet_kernels
         state = self._states.setdefault(packet.encoding, np.zeros(kernels.STATE_SIZE, np.int64))
         if packet.encoding != "evt3":
-            state[event_packet_kernels.BASE] = packet.time_base_ns
-            state[event_packet_kernels.LAST_US] = -1
-            state[[event_packet_kernels.HIGH, event_packet_kernels.LOW]] = 0
+            state[[kernels.BASE_NS, kernels.NOW_US, kernels.HIGH, kernels.LOW]] = packet.time_base_ns, -1, 0, 0
         return getattr(kernels, f"decode_{packet.encoding}"), state
 
     def _on_the_messages_clock(self, events: Events) -> Events:

@@ -9,11 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
-from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events.from_arrays import UNIT_NS
 from cmaxslam_fbp.events.ordering import Piece
@@ -39,8 +37,8 @@ _NAMED = "name the columns in a first line, e.g. t_us,x,y,p"
 class CsvRecording(Recording):
     """Lines of four numbers or more, with commas, semicolons, blanks or tabs between them."""
 
-    description: ClassVar[str] = "a text file of events (.csv, or .txt with t x y p)"
-    endings: ClassVar[tuple[str, ...]] = (".csv",)
+    description = "a text file of events (.csv, or .txt with t x y p)"
+    endings = (".csv",)
 
     @classmethod
     def recognises(cls, path: Path) -> bool:
@@ -52,20 +50,19 @@ class CsvRecording(Recording):
         lines = _sample(path)[0]
         return bool(lines) and all(len(line) >= 4 and all(map(_NUMBER.match, line)) for line in lines[-3:])
 
-    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
-        super().__init__(path, options)
-        lines, self._header_lines = _sample(path)
+    def _examine(self) -> None:
+        lines, self._header_lines = _sample(self.path)
         names = lines.pop(0) if self._header_lines else None
         if not lines:
-            raise RecordingError(f"{path} has no line with an event")
+            raise RecordingError(f"{self.path} has no line with an event")
         if any(len(line) != len(lines[0]) for line in lines):
-            raise RecordingError(f"{path} is no table of events: its lines have different numbers of columns")
-        columns, unit = _named_columns(names) if names else (_guessed_columns(lines, str(path)), None)
+            raise RecordingError(f"{self.path} is no table of events: its lines have different numbers of columns")
+        columns, unit = _named_columns(names) if names else (_guessed_columns(lines, str(self.path)), None)
         missing = [letter for letter in "txyp" if columns.count(letter) != 1]
         if missing:
-            raise RecordingError(f"{path} has no column, or several, for {' and '.join(missing)}; {_NAMED}")
+            raise RecordingError(f"{self.path} has no column, or several, for {' and '.join(missing)}; {_NAMED}")
         is_plain = names is not None and unit is not None
-        unit = unit or _guessed_unit([line[columns.index("t")] for line in lines], str(path))
+        unit = unit or _guessed_unit([line[columns.index("t")] for line in lines], str(self.path))
         self._layout = TextLayout(columns, unit)
         self._note = "" if is_plain else f"the columns were taken as {','.join(columns)}, times in {unit}"
 

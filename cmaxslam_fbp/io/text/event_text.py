@@ -60,16 +60,14 @@ def read_event_text(
         rest = text[end:]
         if len(rest) > 1000:
             raise RecordingError(f"{source} is not event text: line {lines_before + 1} is longer than 1000 characters")
-        room = end // _SHORTEST_LINE + 1
-        t_ns, p = np.empty(room, np.int64), np.empty(room, np.uint8)
-        x, y = np.empty(room, np.uint16), np.empty(room, np.uint16)
+        events = Events.room_for(end // _SHORTEST_LINE + 1)
+        columns = (events.t_ns, events.x, events.y, events.p)
         padded = text + bytes(_WORD_BYTES)
         characters = np.frombuffer(padded, np.uint8)
         words = np.ndarray(len(text) + 1, np.uint64, padded, strides=(1,))  # they overlap
-        count, lines, status = kernels.parse_events(characters, words, end, roles, decimals, t_ns, x, y, p)
+        count, lines, status = kernels.parse_events(characters, words, end, roles, decimals, *columns)
         if count:
-            events = Events(t_ns[:count], x[:count], y[:count], p[:count])
-            yield Piece(events, f"the lines {lines_before + 1} to {lines_before + lines} of {source}")
+            yield Piece(events[:count], f"the lines {lines_before + 1} to {lines_before + lines} of {source}")
         if status != kernels.OK:
             line = text[:end].split(b"\n", lines)[lines - 1].decode(errors="replace").strip()
             expected = " ".join(layout.columns)

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, ClassVar, TypeVar
 
-from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.ordering import Piece
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.io.bad_input import open_member, zip_members
 from cmaxslam_fbp.io.calibration import (
     format_ecd_calibration,
     format_ros_yaml,
@@ -28,7 +28,6 @@ from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.text.event_text import format_event_text, read_event_text
 from cmaxslam_fbp.io.trajectory_files import imu_lines, parse_imu, parse_trajectory, trajectory_lines
 from cmaxslam_fbp.io.writing import EventSource, Sink, WriteEvents
-from cmaxslam_fbp.io.zip_members import open_member, zip_members
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
@@ -79,23 +78,22 @@ def write_text_zip(source: EventSource, path: Path, compression: str) -> Iterato
 class TextRecording(Recording):
     """ECD text, in a folder or a zip archive (where the files may lie in a folder of their own)."""
 
-    description: ClassVar[str] = "a folder or .zip with the ECD's events.txt"
-    endings: ClassVar[tuple[str, ...]] = (".zip",)
-    folder_file: ClassVar[str] = EVENTS
+    description = "a folder or .zip with the ECD's events.txt"
+    endings = (".zip",)
+    folder_file = EVENTS
     sinks: ClassVar[Mapping[str, Sink]] = {".zip": write_text_zip, "": write_text_folder}
-    folder_files: ClassVar[tuple[str, ...]] = (EVENTS, CALIBRATION, CALIBRATION_YAML, POSES, IMU)
+    folder_files = (EVENTS, CALIBRATION, CALIBRATION_YAML, POSES, IMU)
 
     @classmethod
     def recognises(cls, path: Path) -> bool:
         """Tell a folder by its events, an archive by its ending or its events."""
         return super().recognises(path) or EVENTS in zip_members(path)
 
-    def __init__(self, path: Path, options: RecordingConfig | None = None) -> None:
-        super().__init__(path, options)
-        self._is_zip = path.is_file()
+    def _examine(self) -> None:
+        self._is_zip = self.path.is_file()
         self._names = self._find()
         if EVENTS not in self._names:
-            raise RecordingError(f"{path} has no {EVENTS}: an ECD recording has {EVENTS} and {CALIBRATION}")
+            raise RecordingError(f"{self.path} has no {EVENTS}: an ECD recording has {EVENTS} and {CALIBRATION}")
 
     def _find(self) -> dict[str, str]:
         """Return where each of the files lies: in an archive all in one folder."""

@@ -1,1 +1,0 @@
-"""Files of Prophesee's cameras: RAW and DAT."""
