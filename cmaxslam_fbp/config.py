@@ -186,7 +186,8 @@ class BackendConfig(Section):
     bootstrap_s: Annotated[float, Field(ge=0, le=600)] = 1.0
     """After this time the beginning is adjusted once more, against the map that there is by then. 0 for never."""
     lost_correlation: Annotated[float, Field(ge=0, lt=1)] = 0.5
-    """Tracking counts as lost where the match of window and map falls below this part of its usual value; 0: never."""
+    """Tracking counts as lost where the match of window and map falls below this part of its usual value. 0: never, and
+    no window is tried again for a poor match."""
     lost_step_deg: Annotated[float, Field(ge=1e-3, le=180)] = 15.0
     """Tracking counts as lost where a window turns by more against the frontend's prediction."""
     relocalisation: bool = True

@@ -13,6 +13,9 @@ MEMORY=${SLURM_MEM_PER_NODE:+$((SLURM_MEM_PER_NODE / TASKS))MB} # of each run
 FILE=$PWD/scheduler-${SLURM_JOB_ID:-$$}.json
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 export DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=10  # rows count by themselves how often they end their workers
+for share in TARGET SPILL PAUSE; do                       # a worker whose memory is nearly full goes on
+  export "DASK_DISTRIBUTED__WORKER__MEMORY__$share=False"
+done
 
 dask scheduler --scheduler-file "$FILE" --port 0 --no-dashboard &
 SCHEDULER=$!

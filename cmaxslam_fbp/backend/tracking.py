@@ -90,7 +90,7 @@ class TrackingMonitor:
 
     Parameters
     ----------
-    lost_correlation : part of the usual correlation below which tracking is lost; 0 for never
+    lost_correlation : part of the usual correlation below which tracking is lost; 0: no match is judged
     lost_step_rad : turn against the prediction above which it is lost, whatever the match
     """
 
@@ -115,7 +115,7 @@ class TrackingMonitor:
 
     def is_doubtful(self, match: float | None) -> bool:
         """Tell whether a match is so much below the usual one that the window may fit better elsewhere."""
-        if match is None or len(self._usual) < _FEWEST:
+        if match is None or self.least_match is None:
             return False
         return match < _DOUBTFUL * float(np.median(self._usual))
 

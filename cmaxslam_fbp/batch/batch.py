@@ -40,6 +40,16 @@ class Cell:
     is_new: bool = False
 
     @property
+    def label(self) -> str:
+        """The configuration, and the seed of a repeated run."""
+        return self.arm.name if self.seed is None else f"{self.arm.name}, seed {self.seed}"
+
+    @property
+    def name(self) -> str:
+        """Recording and configuration, for people."""
+        return f"{self.item.name}, {self.label}"
+
+    @property
     def state(self) -> str:
         """`done`, `failed`, or `waiting`."""
         return "done" if self.values is not None else "failed" if self.error else "waiting"
@@ -177,9 +187,8 @@ class Batch:
             "seed": cell.seed,
             "config": arm.config.model_dump(mode="json") | {"recording": options | digests},
         }
-        label = arm.name if cell.seed is None else f"{arm.name}, seed {cell.seed}"
-        row = Row(f"{item.name}, {label}", run, settings)
-        folder = f"runs/{plain(item.name)}/{plain(label)}-{row.key[:8]}"
+        row = Row(cell.name, run, settings)
+        folder = f"runs/{plain(item.name)}/{plain(cell.label)}-{row.key[:8]}"
         command = ["cmaxslam-fbp", "run", source["path"], *arm.options, *_range(item), *_refine_option(self.refine)]
         command += [word for name, value in item.options.items() for word in ("--set", f"recording.{name}={value}")]
         places = {"input": source["path"], "options": options, "folder": folder, "command": command}
@@ -188,7 +197,8 @@ class Batch:
     def _fail(self, cells: Sequence[Cell], error: Exception) -> None:
         known = isinstance(error, CmaxSlamError)
         for cell in cells:
-            cell.error = short_line(str(error) if known else f"{type(error).__name__}: {error}")
+            words = str(error).removeprefix(f"{cell.name}: ") if known else f"{type(error).__name__}: {error}"
+            cell.error = short_line(words)
         self.latest = list(cells)
 
     def _size(self, cell: Cell) -> float:

@@ -111,8 +111,8 @@ def _seeds(text: str | None) -> list[int]:
     seeds: dict[int, None] = {}
     for part in text.split(",") if text else ():
         first, _, last = part.partition("-")
-        if int(last or first) - int(first) > 10_000:
-            raise typer.BadParameter(f"{part} are too many seeds")
+        if not 0 <= int(last or first) - int(first) <= 10_000:
+            raise typer.BadParameter(f"{part} is no range of seeds, or one of too many")
         seeds.update(dict.fromkeys(range(int(first), int(last or first) + 1)))
     return list(seeds)
 
@@ -131,7 +131,7 @@ def _end(work: Batch, page: Path, interrupted: bool) -> None:
         typer.echo(f"{new} runs done, {len(done) - new} known from earlier, {len(failed)} failed")
     typer.echo(f"open {page}")
     for cell in failed:
-        typer.echo(f"failed: {cell.item.name}, {cell.arm.name}: {cell.error}", err=True)
+        typer.echo(f"failed: {cell.name}: {cell.error}", err=True)
     if interrupted:
         typer.echo(f"interrupted: {len(done)} of {len(work.cells)} runs are kept; the same command goes on", err=True)
         raise typer.Exit(130)

@@ -158,7 +158,7 @@ def batch_progress(*, quiet: bool) -> Iterator[Callable[[Batch], None]]:
                     if id(cell) not in told:
                         told.add(id(cell))
                         words = cell.error or f"done, {(cell.values or {}).get('seconds', 0):.1f} s"
-                        line = f"{settled}/{len(batch.cells)} {cell.item.name}, {cell.arm.name}: {words}"
+                        line = f"{settled}/{len(batch.cells)} {cell.name}: {words}"
                         typer.echo(f"[{time.monotonic() - began:6.0f} s] {line}{left and '; ' + left}", err=True)
 
         yield advance

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import subprocess
 import warnings
 from collections import deque
 from collections.abc import Iterator
@@ -20,9 +21,12 @@ from cmaxslam_fbp.errors import ConfigError, OutputError
 from cmaxslam_fbp.rows.row import Row, Values
 from cmaxslam_fbp.rows.running import OnStart, Outcomes
 
+_NEVER_AT = ("target", "spill", "pause")  # shares of a worker's memory at which Dask would do something
+
 # Rows count themselves how often their workers were lost (`computing`). Dask's own count has those too that only waited
 # at a worker, and is the last resort. What Dask does beside (samples of all stacks, figures of the system, copies of
-# results) would take time from the rows.
+# results) would take time from the rows. A worker whose memory is nearly full has nothing to put aside, and one that is
+# paused until it has less would wait for ever: it computes, and is ended where that takes too much.
 dask.config.set(
     {
         "distributed.scheduler.allowed-failures": 10,
@@ -30,6 +34,7 @@ dask.config.set(
         "distributed.worker.profile.enabled": False,
         "distributed.worker.multiprocessing-method": "forkserver",
         "distributed.worker.memory.monitor-interval": "500ms",
+        **{f"distributed.worker.memory.{name}": False for name in _NEVER_AT},
         "distributed.admin.system-monitor.interval": "5s",
         "distributed.admin.tick.interval": "500ms",
         "logging": {"distributed": "critical"},
@@ -192,16 +197,28 @@ def slurm(options: dict[str, Any], jobs: int) -> Iterator[DaskPool]:
     """Ask SLURM for jobs with workers in them; rows start when the first of them does."""
     from dask_jobqueue import SLURMCluster
 
+    lines = [f"export DASK_DISTRIBUTED__WORKER__MEMORY__{name.upper()}=False" for name in _NEVER_AT]
+    options = {"scheduler_options": {"dashboard_address": _ANY_PORT}, **options}
     try:
-        cluster = SLURMCluster(**{"scheduler_options": {"dashboard_address": _ANY_PORT}, **options})
+        options["job_script_prologue"] = [*lines, *options.get("job_script_prologue", ())]
+        cluster = SLURMCluster(**options)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"SLURM's options do not fit: {error}") from None
-    with cluster, Client(cluster) as client:
-        try:
+    with cluster:
+        _try_out(cluster.job_script())
+        with Client(cluster) as client:
             cluster.scale(jobs=jobs)
-        except RuntimeError as error:
-            raise ConfigError(f"SLURM takes no jobs: {error}") from None
-        yield DaskPool(client)
+            yield DaskPool(client)
+
+
+def _try_out(script: str) -> None:
+    """Ask SLURM whether it would take a job: one that it refuses later is only logged, and rows would wait for ever."""
+    try:
+        tried = subprocess.run(["sbatch", "--test-only"], input=script, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise ConfigError(f"SLURM's sbatch cannot be run: {error.strerror or error}; is this a login node?") from None
+    if tried.returncode:
+        raise ConfigError(f"SLURM takes no such job: {tried.stderr.strip() or tried.stdout.strip()}")
 
 
 @contextmanager

@@ -52,12 +52,13 @@ def test_nothing_is_lost_before_there_is_a_usual_match():
     assert monitor.is_lost(0.39, 0.0)
 
 
-def test_without_a_rule_of_loss_nothing_is_ever_lost():
+def test_without_a_rule_of_loss_nothing_is_ever_lost_or_tried_again():
     monitor = TrackingMonitor(0.0, 0.2)
     for _ in range(10):
         monitor.accept(0.8)
     assert not monitor.is_lost(-1.0, 3.0)
     assert monitor.least_match is None
+    assert not monitor.is_doubtful(-1.0)
 
 
 def test_a_match_below_its_part_of_the_usual_one_is_lost(monitor):

@@ -102,3 +102,8 @@ def test_a_mistake_is_one_line(run, simulated_bag, arguments, words):
     done = run("batch", simulated_bag, "--out", "out", *arguments, code=1)
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_seeds_that_run_backwards_are_refused(run, simulated_bag):
+    done = run("batch", simulated_bag, "--out", "out", "--repeat", "1,5-3", code=2)
+    assert "5-3 is no range of seeds" in done.stderr

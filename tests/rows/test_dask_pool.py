@@ -16,11 +16,12 @@ from cmaxslam_fbp.rows.row import Row
 from cmaxslam_fbp.rows.running import outcomes, run_rows
 
 pytest.importorskip("distributed")
-from cmaxslam_fbp.rows.dask_pool import compute, computing
+from cmaxslam_fbp.rows.dask_pool import compute, computing, local
 
 WORK = '''
-import os, resource, signal
+import os, resource, signal, time
 import numpy as np
+import psutil
 
 def double(settings, out):
     return {"double": 2 * settings["number"]}
@@ -45,7 +46,17 @@ def fail(settings, out):
     raise ValueError("no such thing")
 
 def where(settings, out):
-    return {"variable": os.environ.get("SLURM_FAKE"), "process": os.getpid()}
+    pause = os.environ.get("DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE")
+    return {"variable": os.environ.get("SLURM_FAKE"), "pause": pause, "process": os.getpid()}
+
+kept = []
+
+def fill(settings, out):
+    """Keep so much memory, and stay long enough for Dask to see it."""
+    while psutil.Process().memory_info().rss < settings["bytes"]:
+        kept.append(np.ones(1 << 17))
+    time.sleep(1.2)
+    return {}
 '''
 
 
@@ -116,6 +127,14 @@ def test_workers_that_are_lost_while_they_start_are_replaced(work, tmp_path):
         assert [values["double"] for values in run_rows(rows, tmp_path, pool=pool)] == [0, 2, 4]
 
 
+def test_a_worker_whose_memory_is_nearly_full_goes_on(work, tmp_path):
+    """Dask would pause it until it has less, which it may never have."""
+    with local(1, "600MB") as pool:
+        run_rows([Row("much", work.fill, {"bytes": 0.87 * 600e6})], tmp_path, pool=pool)
+        states = pool._client.run(lambda dask_worker: dask_worker.status.name)
+    assert list(states.values()) == ["running"]
+
+
 def test_a_worker_with_other_sources_refuses(work, tmp_path, monkeypatch):
     row = Row("one", work.double, {"number": 1})
     assert row.path(tmp_path).stem == row.key  # is known from here on, and travels with it
@@ -143,6 +162,7 @@ def test_losses_are_counted_until_a_row_has_ended(work, tmp_path):
 
 FAKE_SBATCH = """#!/bin/sh
 here=$(dirname "$0")
+[ "$1" = --test-only ] && exec grep -q "#SBATCH --mem=" -
 cp "$1" "$here/job.sh"
 SLURM_FAKE=yes setsid sh "$here/job.sh" >"$here/job.log" 2>&1 &
 echo "Submitted batch job $!"
@@ -166,8 +186,26 @@ def test_slurm_s_jobs_compute_rows(work, tmp_path, monkeypatch):
     (tmp_path / "options.yaml").write_text("memory: 1GB\njobs: 1\ninterface: lo\n")
     with open_pool(PoolSettings(slurm=tmp_path / "options.yaml")) as pool:
         (values,) = run_rows([Row("where", work.where)], tmp_path, pool=pool)
-    assert values["variable"] == "yes"
+    assert (values["variable"], values["pause"]) == ("yes", "False")
     assert values["process"] != os.getpid()
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (None, "sbatch cannot be run"),
+        ("#!/bin/sh\necho 'sbatch: error: invalid partition specified: cpu' >&2; exit 1\n", "invalid partition"),
+    ],
+)
+def test_a_queue_that_takes_no_jobs_is_one_line(tmp_path, monkeypatch, program, words):
+    pytest.importorskip("dask_jobqueue")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if program is not None:
+        (tmp_path / "sbatch").write_text(program)
+        (tmp_path / "sbatch").chmod(stat.S_IRUSR | stat.S_IXUSR)
+    (tmp_path / "options.yaml").write_text("memory: 1GB\ninterface: lo\n")
+    with pytest.raises(ConfigError, match=words), open_pool(PoolSettings(slurm=tmp_path / "options.yaml")):
+        pass
 
 
 def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch):
