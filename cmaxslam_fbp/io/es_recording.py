@@ -15,7 +15,7 @@ from cmaxslam_fbp.io.recording import Recording
 
 _HEADER_BYTES = 20  # magic, version, type, width and height
 _BLOCK_BYTES = 1 << 20
-_DVS, _ATIS = 1, 2  # types, of as many flags beside the time of an event
+_DVS, _ATIS = 1, 2
 
 
 class EsRecording(Recording):
@@ -51,8 +51,9 @@ class EsRecording(Recording):
         from cmaxslam_fbp.io import decoding_kernels as kernels
 
         state = np.zeros(kernels.STATE_SIZE, np.int64)
-        state[kernels.FLAG_BITS], state[kernels.LAST_ROW] = self._type, self._size.height - 1
-        return decode_blocks(self._blocks(state), kernels.decode_es, state)
+        state[kernels.LAST_ROW] = self._size.height - 1
+        decode = kernels.decode_dvs if self._type == _DVS else kernels.decode_atis
+        return decode_blocks(self._blocks(state), decode, state)
 
     def _blocks(self, state: npt.NDArray[np.int64]) -> Iterator[Block]:
         """Yield the bytes, an event that goes on in the next block with that one."""
