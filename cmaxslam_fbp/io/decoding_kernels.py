@@ -1,7 +1,7 @@
 """Compiled decoding of the binary words of cameras and their drivers.
 
 Most loops are decoders as `decoding.EventRoom` calls them. What one has to remember between two calls it keeps in
-`state` (STATE_SIZE,) int64, at places of its own, all zero at the start unless it says otherwise.
+`state` (STATE_SIZE,) int64, all zero at the start unless its docstring says otherwise.
 
 Stamps are microseconds of which the words have the low bits: a decoder counts on from one stamp to the next.
 """

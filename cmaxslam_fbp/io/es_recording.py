@@ -53,7 +53,10 @@ class EsRecording(Recording):
         state = np.zeros(kernels.STATE_SIZE, np.int64)
         state[kernels.LAST_ROW] = self._size.height - 1
         decode = kernels.decode_dvs if self._type == _DVS else kernels.decode_atis
-        return decode_blocks(self._blocks(state), decode, state)
+        yield from decode_blocks(self._blocks(state), decode, state)
+        if left_over := int(state[kernels.LEFT_OVER]):
+            at = self.path.stat().st_size - left_over
+            raise RecordingError(f"{self.path} ends within an event, at byte {at}: the file is cut")
 
     def _blocks(self, state: npt.NDArray[np.int64]) -> Iterator[Block]:
         """Yield the bytes, an event that goes on in the next block with that one."""
@@ -68,5 +71,3 @@ class EsRecording(Recording):
                 yield np.frombuffer(data, np.uint8), place
                 left_over = data[len(data) - int(state[LEFT_OVER]) :]
                 at += len(block)
-        if left_over:
-            raise RecordingError(f"{self.path} ends within an event, at byte {at - len(left_over)}: the file is cut")
