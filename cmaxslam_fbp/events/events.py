@@ -51,8 +51,8 @@ class Events:
     @staticmethod
     def room_for(count: int) -> Events:
         """Return so many events that are still to be written."""
-        x, y = np.empty(count, np.uint16), np.empty(count, np.uint16)
-        return Events(np.empty(count, np.int64), x, y, np.empty(count, np.uint8))
+        t_ns, x, y = np.empty(count, np.int64), np.empty(count, np.uint16), np.empty(count, np.uint16)
+        return Events(t_ns, x, y, np.empty(count, np.uint8))
 
     @staticmethod
     def from_arrays(

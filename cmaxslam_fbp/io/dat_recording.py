@@ -15,7 +15,6 @@ from cmaxslam_fbp.io.recording import Recording
 
 _EVENT_TYPES = (0x00, 0x0C)  # of two dimensions, of change detection
 _EVENT_BYTES = 8
-_PLACE_BITS = {"1": (9, 8), "2": (14, 14)}  # of x and y, by version; 1 is of the ATIS
 
 
 class DatRecording(Recording):
@@ -31,7 +30,7 @@ class DatRecording(Recording):
             kind = file.read(2)
         self._data_start = start + 2
         self._version = self._header.get("version", "2")
-        if self._version not in _PLACE_BITS:
+        if self._version not in ("1", "2"):
             raise RecordingError(f"{self.path} is a DAT file of version {self._version[:20]}; 1 and 2 are read")
         if len(kind) < 2 or kind[0] not in _EVENT_TYPES or kind[1] != _EVENT_BYTES:
             what = f"its type of events is {kind[0]} of {kind[1]} bytes" if len(kind) == 2 else "it ends in its header"
@@ -49,6 +48,6 @@ class DatRecording(Recording):
         from cmaxslam_fbp.io import decoding_kernels as kernels
 
         state = np.zeros(kernels.STATE_SIZE, np.int64)
-        x_bits, y_bits = _PLACE_BITS[self._version]
-        state[[kernels.NOW_US, kernels.X_BITS, kernels.Y_BITS]] = -1, x_bits, y_bits
-        return decode_blocks(read_words(self.path, self._data_start, ("<u4", 2)), kernels.decode_dat, state)
+        state[kernels.NOW_US] = -1
+        decode = kernels.decode_dat1 if self._version == "1" else kernels.decode_dat2
+        return decode_blocks(read_words(self.path, self._data_start, ("<u4", 2)), decode, state)

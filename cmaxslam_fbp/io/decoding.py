@@ -49,7 +49,8 @@ class EventRoom:
         self._renew()
 
     def _renew(self) -> None:
-        self._events, self._count = Events.room_for(EVENTS_PER_CHUNK), 0
+        events = Events.room_for(EVENTS_PER_CHUNK)
+        self._columns, self._count = (events.t_ns, events.x, events.y, events.p), 0
 
     def __len__(self) -> int:
         return self._count
@@ -58,15 +59,15 @@ class EventRoom:
         """Decode words; yield the events whenever the room is full."""
         at = 0
         while True:
-            into = self._events
-            at, self._count = decode(words, at, state, into.t_ns, into.x, into.y, into.p, self._count)
+            at, self._count = decode(words, at, state, *self._columns, self._count)
             if at == len(words):
                 return
             yield self.take()
 
     def take(self) -> Events:
         """Return the events that are there, and make room for others."""
-        events = self._events[: self._count]
+        t_ns, x, y, p = self._columns
+        events = Events(t_ns, x, y, p)[: self._count]
         self._renew()
         return events
 

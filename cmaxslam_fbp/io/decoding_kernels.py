@@ -1,7 +1,7 @@
 """Compiled decoding of the binary words of cameras and their drivers.
 
 Most loops are decoders as `decoding.EventRoom` calls them. What one has to remember between two calls it keeps in
-`state` (STATE_SIZE,) int64, at places of its own, all zero at the start unless it says otherwise.
+`state` (STATE_SIZE,) int64, all zero at the start unless its docstring says otherwise.
 
 Stamps are microseconds of which the words have the low bits: a decoder counts on from one stamp to the next.
 """
@@ -14,9 +14,7 @@ from cmaxslam_fbp.compiling import compiled
 
 STATE_SIZE = 12
 BASE_NS, NOW_US, HIGH, LOW, _KNOWN, _COLUMN, _ROW, _POLARITY, UNKNOWN_WORDS, LEFT_OVER = range(10)
-X_BITS, Y_BITS = 10, 11  # of DAT
-FLAG_BITS, LAST_ROW = 10, 11  # of Event Streams
-HEAD = 10  # of EVT 2.1
+HEAD, LAST_ROW = 10, 11  # that the caller says
 
 # The high part of a time may step back a little; a larger step back is a wrap: after 16.8 s in EVT 3, where 41 ms are
 # large as for the decoders of Prophesee and ROS, after 4.8 hours in EVT 2, where half of that is.
@@ -30,7 +28,7 @@ _NOT_AN_EVENT, _EXTERNAL = 1 << 31, 1 << 10
 _IMU = (1 << 31) | (3 << 10)
 
 
-@compiled
+@compiled(inlined=True)
 def _nearest(stamp, now_us, bits):
     """Return the time nearest to the last one of which a stamp has the low bits; at the start, -1, the stamp."""
     half = 1 << (bits - 1)
@@ -162,12 +160,12 @@ def decode_evt21(words, at, state, t_ns, x, y, p, count):
 
 
 @compiled
-def decode_dat(words, at, state, t_ns, x, y, p, count):
+def _decode_dat(words, at, state, t_ns, x, y, p, count, x_bits, y_bits):
     """Decode words (N, 2) uint32 of DAT files: microseconds, and x, y and polarity from the low bits on.
 
-    `state[X_BITS]` and `state[Y_BITS]` are set, `state[NOW_US]` is -1 at the start.
+    `state[NOW_US]` is -1 at the start.
     """
-    now, x_bits, y_bits = state[NOW_US], state[X_BITS], state[Y_BITS]
+    now = state[NOW_US]
     while at < len(words) and count < len(t_ns):
         now = _nearest(np.int64(words[at, 0]), now, 32)
         place = np.int64(words[at, 1])
@@ -182,14 +180,25 @@ def decode_dat(words, at, state, t_ns, x, y, p, count):
 
 
 @compiled
-def decode_es(data, at, state, t_ns, x, y, p, count):
+def decode_dat1(words, at, state, t_ns, x, y, p, count):
+    """Decode x:9 y:8 p:1, as the ATIS has them."""
+    return _decode_dat(words, at, state, t_ns, x, y, p, count, 9, 8)
+
+
+@compiled
+def decode_dat2(words, at, state, t_ns, x, y, p, count):
+    """Decode x:14 y:14 p:4."""
+    return _decode_dat(words, at, state, t_ns, x, y, p, count, 14, 14)
+
+
+@compiled
+def _decode_es(data, at, state, t_ns, x, y, p, count, flag_bits):
     """Decode bytes of an Event Stream: microseconds since the last event and flags, then x and y as uint16.
 
-    The flags are `state[FLAG_BITS]` bits beside the time: 1 of a DVS, 2 of an ATIS, whose exposures are passed over.
     Rows count from below, up to `state[LAST_ROW]`. `state[LEFT_OVER]` is how many bytes at the end belong to an event
     that goes on behind them.
     """
-    now, flag_bits, last_row = state[NOW_US], state[FLAG_BITS], state[LAST_ROW]
+    now, last_row = state[NOW_US], state[LAST_ROW]
     longest = 0xFF >> flag_bits
     state[LEFT_OVER] = 0
     while at < len(data) and count < len(t_ns):
@@ -208,9 +217,21 @@ def decode_es(data, at, state, t_ns, x, y, p, count):
         y[count] = last_row - (int(data[at + 3]) | int(data[at + 4]) << 8)
         p[count] = (first >> (flag_bits - 1)) & 1
         at += 5
-        count += 1 if flag_bits == 1 or first & 1 == 0 else 0
+        count += 1 if flag_bits == 1 or first & 1 == 0 else 0  # else the exposure of an ATIS
     state[NOW_US] = now
     return at, count
+
+
+@compiled
+def decode_dvs(data, at, state, t_ns, x, y, p, count):
+    """Decode the bytes of a DVS stream."""
+    return _decode_es(data, at, state, t_ns, x, y, p, count, 1)
+
+
+@compiled
+def decode_atis(data, at, state, t_ns, x, y, p, count):
+    """Decode the brightness changes of an ATIS stream; exposures are passed over."""
+    return _decode_es(data, at, state, t_ns, x, y, p, count, 2)
 
 
 @compiled

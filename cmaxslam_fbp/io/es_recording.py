@@ -15,7 +15,7 @@ from cmaxslam_fbp.io.recording import Recording
 
 _HEADER_BYTES = 20  # magic, version, type, width and height
 _BLOCK_BYTES = 1 << 20
-_DVS, _ATIS = 1, 2  # types, of as many flags beside the time of an event
+_DVS, _ATIS = 1, 2
 
 
 class EsRecording(Recording):
@@ -51,8 +51,12 @@ class EsRecording(Recording):
         from cmaxslam_fbp.io import decoding_kernels as kernels
 
         state = np.zeros(kernels.STATE_SIZE, np.int64)
-        state[kernels.FLAG_BITS], state[kernels.LAST_ROW] = self._type, self._size.height - 1
-        return decode_blocks(self._blocks(state), kernels.decode_es, state)
+        state[kernels.LAST_ROW] = self._size.height - 1
+        decode = kernels.decode_dvs if self._type == _DVS else kernels.decode_atis
+        yield from decode_blocks(self._blocks(state), decode, state)
+        if left_over := int(state[kernels.LEFT_OVER]):
+            at = self.path.stat().st_size - left_over
+            raise RecordingError(f"{self.path} ends within an event, at byte {at}: the file is cut")
 
     def _blocks(self, state: npt.NDArray[np.int64]) -> Iterator[Block]:
         """Yield the bytes, an event that goes on in the next block with that one."""
@@ -67,5 +71,3 @@ class EsRecording(Recording):
                 yield np.frombuffer(data, np.uint8), place
                 left_over = data[len(data) - int(state[LEFT_OVER]) :]
                 at += len(block)
-        if left_over:
-            raise RecordingError(f"{self.path} ends within an event, at byte {at - len(left_over)}: the file is cut")

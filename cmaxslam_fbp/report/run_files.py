@@ -223,7 +223,7 @@ def _read_velocities(path: Path) -> Columns:
 def _read_windows(path: Path) -> Columns:
     columns = _read_columns(path, ["start_s", "end_s", "events", "score"], ["tracking", "match"])
     if columns:
-        columns["match"] = _numbers([value or "nan" for value in columns["match"]])
+        columns["match"] = np.array([float(value or "nan") for value in columns["match"]])
         if not (columns["end_s"] - columns["start_s"] > 1e-9).all():
             raise ValueError("a window ends before it begins")
     return columns
@@ -251,7 +251,3 @@ def _read_columns(path: Path, numbers: list[str], texts: Sequence[str] = ()) -> 
     if not all((np.abs(columns[name]) <= _LARGEST).all() for name in numbers):
         raise ValueError("some numbers are not finite")
     return columns if len(columns[numbers[0]]) else {}
-
-
-def _numbers(texts: list[str]) -> FloatArray:
-    return np.array([float(text) for text in texts])

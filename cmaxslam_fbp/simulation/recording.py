@@ -30,6 +30,7 @@ from cmaxslam_fbp.trajectory.rotation_trajectory import RotationTrajectory
 
 TEXELS_PER_PIXEL = 2.0
 HANDHELD_DURATION_S = 10.0
+_POSE_RATE_HZ = 200
 
 
 class SimulatedRecording(ABC):
@@ -204,10 +205,9 @@ class SimulatedRecording(ABC):
             yield Events.concatenate(pieces)
 
 
-def ground_truth_times_ns(duration_ns: int, rate_hz: int = 200) -> npt.NDArray[np.int64]:
-    """Return the times since the start at which poses are given: every `1 / rate_hz`, and the end itself."""
-    step_ns = NS_PER_S // rate_hz
-    times = np.arange(0, duration_ns + 1, step_ns, dtype=np.int64)
+def ground_truth_times_ns(duration_ns: int) -> npt.NDArray[np.int64]:
+    """Return the times since the start at which poses are given: at 200 Hz, and the end itself."""
+    times = np.arange(0, duration_ns + 1, NS_PER_S // _POSE_RATE_HZ, dtype=np.int64)
     if times[-1] != duration_ns:
         times = np.append(times, np.int64(duration_ns))
     return times

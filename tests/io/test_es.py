@@ -67,3 +67,11 @@ def test_what_is_wrong_is_one_line_with_its_place(read):
         read(header()[:-1])
     with pytest.raises(RecordingError, match="has no events"):
         read(header())
+
+
+def test_the_events_before_a_cut_come_first(tmp_path):
+    (tmp_path / "a.es").write_bytes(header() + item(2, 1, 1) + item(2, 2, 2)[:-1])
+    pieces = open_recording(tmp_path / "a.es")._pieces(None)
+    assert len(next(pieces).events) == 1
+    with pytest.raises(RecordingError, match="ends within an event"):
+        next(pieces)

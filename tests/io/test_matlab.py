@@ -9,7 +9,7 @@ from scipy.io import loadmat, savemat
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.io import open_recording
-from cmaxslam_fbp.io.matlab_file import read_variables
+from cmaxslam_fbp.io.matlab_recording import read_variables
 
 
 @pytest.fixture

@@ -47,6 +47,15 @@ def test_a_view_sees_in_its_middle_what_lies_in_its_direction(yaw_deg):
     assert abs(columns.mean() - 50) < 2
 
 
+def test_a_view_of_any_panorama_has_its_numbers_and_not_where_they_are_not_known():
+    panorama = np.full((256, 512), 1.25, np.float32)
+    panorama[:, :256] = np.nan
+    seen = look(panorama, np.eye(3), view_camera(101, 81, 60))
+    assert seen.dtype == np.float32
+    assert np.isnan(seen[:, :50]).all()
+    assert (seen[:, 52:] == 1.25).all()
+
+
 def test_an_outline_is_closed_and_cut_at_the_seam():
     (line,) = outline_on_map(BORDER, np.eye(3), 360, 180)
     np.testing.assert_allclose(line[0], line[-1])
