@@ -22,8 +22,9 @@ FBP_SETTINGS = tuple(f"{stage}.{setting}" for stage in ("frontend", "backend") f
 _QUICK_HAND_HELD, _QUICK_ROTATIONS = ("shapes_handheld",), ("dynamic_rotation",)
 _STAND_INS = (
     "These are not the ECD's recordings: a hand's real motion, with its positions, in rooms whose size is chosen such "
-    "that CMax-SLAM's preset has about the published Abs (on poster it loses its way). Methods may be "
-    "compared with each other on them; that the first row here is near the published one is by choice, and no result."
+    "that CMax-SLAM's preset has about the published Abs (on poster it has that with packets of 20,000 events; with "
+    "the published 50,000 it slips once, where the hand is slow). Methods may be compared with each other on them; "
+    "that the first row here is near the published one is by choice, and no result."
 )
 
 
