@@ -166,7 +166,8 @@ def main() -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     rows = []
     print(
-        "| recording | focal [%] | centre [px] | true lens [deg] | found lens [deg] | ratio, after 1 s | errors in deviations | s | CPU s |"
+        "| recording | focal [%] | centre [px] | error with the true lens: least, median, most [deg] | with the one "
+        "found | ratio, after 1 s | errors in deviations | s | CPU s |"
     )
     print("| --- " * 9 + "|")
     for camera in options.cameras:
