@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.calibration.deviations import lens_covariance
 from cmaxslam_fbp.calibration.lens_objective import LensState
-from cmaxslam_fbp.calibration.lens_parameters import LensParameters, parameter_values
+from cmaxslam_fbp.calibration.lens_parameters import FOCAL_SHARE, LensParameters, parameter_values
 from cmaxslam_fbp.calibration.lens_refinement import LensStage, refine_lens
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.camera import Camera
@@ -26,6 +26,7 @@ INFLATION = 4.0
 _FOCAL_BIAS = 0.002  # of the focal length, which is found a little too short: as much as that is on such recordings
 _ASKEW = 2.0  # times larger are deviations where some parameters are untold beforehand: what is held is not exact
 _UNOBSERVED = 0.5  # of the standard deviation beforehand: a parameter that the events do not narrow down to this
+UNOBSERVED_FOCAL = _UNOBSERVED * FOCAL_SHARE
 _AS_SHARP = 0.99  # what is held must not cost more of the contrast than this leaves
 
 
@@ -75,6 +76,20 @@ class LensCalibration:
     observed: tuple[bool, ...]
     before: LensSharpness
     after: LensSharpness
+
+    @property
+    def tells_focal_length(self) -> bool:
+        """Whether the focal length is observed, or was given for good: without it nothing else means anything."""
+        return dict(zip(self.names, self.observed, strict=True)).get("focal", True)
+
+    def with_focal_length_known_to(self, deviation: float) -> LensCalibration:
+        """Return the lens with its focal length, which was held, as one that is known to so much (of its logarithm)."""
+        return replace(
+            self,
+            names=("focal", *self.names),
+            deviations=np.append(deviation, self.deviations),
+            observed=(True, *self.observed),
+        )
 
 
 def calibrate_lens(

@@ -20,7 +20,7 @@ _USUAL = {
     "equidistant": {"k1": 0.1, "k2": 0.1, "k3": 0.05, "k4": 0.05},
 }
 _FARTHEST = 6.0  # standard deviations from what is expected
-_FOCAL_SHARE, _ASPECT_SHARE = 0.5, 0.02
+FOCAL_SHARE, _ASPECT_SHARE = 0.5, 0.02  # of the focal length, and of fy/fx
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class LensParameters:
         """Return the parameters of a lens model that are not fixed; `start` is what is expected."""
         usual = dict(_USUAL.get(model, {}))
         scales = {
-            "focal": _FOCAL_SHARE,
+            "focal": FOCAL_SHARE,
             "aspect": _ASPECT_SHARE,
             "cx": _CENTRE_SHARE * start.width,
             "cy": _CENTRE_SHARE * start.height,

@@ -114,9 +114,14 @@ def print_calibration(found: RecordingCalibration, out: Path | None) -> None:
         console.print(figures["remark"], highlight=False)
     if (imu := found.imu) is not None:
         axes = "" if imu.observed else "; the camera turned about one axis, which does not tell how it lies"
+        ratio = "which across the optical axis are too small to compare"
+        if imu.rate_ratio_deviation < 1:
+            ratio = (
+                f"which are {imu.rate_ratio:.4f} (deviation {imu.rate_ratio_deviation:.2g}) of its own across the axis"
+            )
         console.print(
-            f"gyroscope: {imu.rms_deg_s:.2f} deg/s RMS from the camera's rates, which are {imu.rate_ratio:.4f} of its "
-            f"own; its clock is {1e3 * imu.time_offset_s:+.2f} ms ahead{axes}",
+            f"gyroscope: {imu.rms_deg_s:.2f} deg/s RMS from the camera's rates, {ratio}; "
+            f"its clock is {1e3 * imu.time_offset_s:+.2f} ms ahead{axes}",
             highlight=False,
         )
     if out is not None:

@@ -17,9 +17,15 @@ from cmaxslam_fbp.calibration.field_scan import (
     middle_camera,
     try_field_of_view,
 )
+from cmaxslam_fbp.calibration.gyroscope_focal import focal_by_gyroscope
 from cmaxslam_fbp.calibration.image_travel import ImageTravel, image_travel
 from cmaxslam_fbp.calibration.imu_alignment import ImuAlignment, align_gyroscope
-from cmaxslam_fbp.calibration.lens_calibration import LensCalibration, calibrate_lens, hold_lens
+from cmaxslam_fbp.calibration.lens_calibration import (
+    UNOBSERVED_FOCAL,
+    LensCalibration,
+    calibrate_lens,
+    hold_lens,
+)
 from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.errors import CalibrationError
 from cmaxslam_fbp.events import Events, SensorSize
@@ -30,6 +36,7 @@ from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.pipeline.result import SlamResult
 from cmaxslam_fbp.pipeline.slam import Slam
+from cmaxslam_fbp.trajectory import AngularVelocities
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 _PASSAGES, _PIXELS = 300_000, 320 * 240  # that are adjusted to, every n-th of more; twice as many of a larger sensor
@@ -42,6 +49,7 @@ _TRACKED_S = 100_000.0  # passages per second, by which the whole recording is t
 _THREADS = 2
 _MAPS = (512, 1024, 2048, 4096)
 _USUAL_FIELD_DEG = 56.0  # across: in the middle of those that are tried
+_GYROSCOPE_ROUNDS = 2
 _PX_PER_PX = 0.8  # of the map that the whole recording is tracked with
 
 OnStage = Callable[[str], None]
@@ -72,6 +80,8 @@ class RecordingCalibration:
         How far the image travelled over the sensor.
     imu : ImuAlignment or None
         How the gyroscope lies to the camera, where there is one.
+    focal_by_gyroscope : bool
+        Whether the focal length is the one at which rates agree with it, and not the contrast's.
     """
 
     lens: LensCalibration
@@ -79,6 +89,7 @@ class RecordingCalibration:
     passages: Events
     travel: ImageTravel
     imu: ImuAlignment | None = None
+    focal_by_gyroscope: bool = False
 
 
 def calibrate(
@@ -101,12 +112,10 @@ def calibrate(
         start = replace(start, fx=guess.focal_px, fy=guess.focal_px)
     middle = middle_camera(recording.sensor_size, start.fx)
     expected = replace(start, fy=start.fx, cx=middle.cx, cy=middle.cy, distortion=())
-    seconds = start_s, duration_s
-    followed = _follow(recording, config, start, passages, seconds, on_stage)
-    if not followed.travel.tells_lens:  # the scan's lens is one of many, then
-        start = expected = _lens_beforehand(recording.sensor_size, guess)
-        followed = replace(_follow(recording, config, start, passages, seconds, on_stage), travel=followed.travel)
-    return _adjust(recording, followed, expected, guess, scan, on_stage)
+    follow = partial(_follow, recording, config, passages, (start_s, duration_s), on_stage)
+    beforehand = _lens_beforehand(recording.sensor_size, guess)
+    found = _by_contrast(follow(start), expected, beforehand, guess, follow, on_stage)
+    return _compared(recording, found, guess, follow, scan, on_stage)
 
 
 def refine_calibration(
@@ -123,8 +132,9 @@ def refine_calibration(
     guess = CalibrationGuess(model=camera.distortion_model)
     on_stage("passages of edges")
     passages = _passages(recording, config, start_s, duration_s)
-    followed = _follow(recording, config, camera, passages, (start_s, duration_s), on_stage)
-    return _adjust(recording, followed, camera, guess, (), on_stage)
+    follow = partial(_follow, recording, config, passages, (start_s, duration_s), on_stage)
+    found = _by_contrast(follow(camera), camera, camera, guess, follow, on_stage)
+    return _compared(recording, found, guess, follow, (), on_stage)
 
 
 def _passages(recording: Recording, config: Config, start_s: float | None, duration_s: float | None) -> Events:
@@ -187,13 +197,16 @@ class _Followed:
     travel: ImageTravel
 
 
+_Follow = Callable[[Camera], _Followed]
+
+
 def _follow(
     recording: Recording,
     config: Config,
-    camera: Camera,
     passages: Events,
     seconds: tuple[float | None, float | None],
     on_stage: OnStage,
+    camera: Camera,
 ) -> _Followed:
     """Track the whole recording through a first lens."""
     on_stage("tracking")
@@ -219,22 +232,80 @@ def _follow(
     return _Followed(camera, spline, used, image_travel(spline, used, camera))
 
 
-def _adjust(
-    recording: Recording,
+@dataclass(frozen=True)
+class _Adjusted:
+    """A lens, the motion that it was adjusted along or held with, and the lens that was expected."""
+
+    lens: LensCalibration
+    followed: _Followed
+    expected: Camera
+
+
+def _by_contrast(
     followed: _Followed,
     expected: Camera,
+    beforehand: Camera,
     guess: CalibrationGuess,
+    follow: _Follow,
+    on_stage: OnStage,
+) -> _Adjusted:
+    """Adjust lens and motion to the whole recording; where that does not tell the lens, it is the one beforehand."""
+    on_stage("lens and motion")
+    travel = followed.travel
+    if travel.tells_lens:
+        seen = followed.passages, followed.camera, followed.rotations
+        lens = calibrate_lens(*seen, guess.model, guess.fixed, expected, travel.untold)
+        if lens.tells_focal_length:
+            return _Adjusted(lens, followed, expected)
+    if beforehand != followed.camera:  # the lens of the scan is one of many, then
+        followed = replace(follow(beforehand), travel=travel)
+    held = hold_lens(followed.passages, beforehand, followed.rotations, guess.model, guess.fixed)
+    return _Adjusted(held, followed, beforehand)
+
+
+def _compared(
+    recording: Recording,
+    found: _Adjusted,
+    guess: CalibrationGuess,
+    follow: _Follow,
     scan: tuple[FieldCandidate, ...],
     on_stage: OnStage,
 ) -> RecordingCalibration:
-    """Adjust lens and motion to the whole recording."""
-    on_stage("lens and motion")
-    seen = followed.passages, followed.camera, followed.rotations, guess.model, guess.fixed
-    travel = followed.travel
-    lens = calibrate_lens(*seen, expected, travel.untold) if travel.tells_lens else hold_lens(*seen)
-    samples = recording.imu
-    imu = None if samples is None else align_gyroscope(lens.rotations, samples.gyroscope)
-    return RecordingCalibration(lens, scan, followed.passages, followed.travel, imu)
+    """Return what was found, with what the gyroscope says of it where there is one."""
+    imu, by_gyroscope = None, False
+    if recording.imu is not None:
+        found, imu, by_gyroscope = _by_gyroscope(found, recording.imu.gyroscope, guess, follow, on_stage)
+    followed = found.followed
+    return RecordingCalibration(found.lens, scan, followed.passages, followed.travel, imu, by_gyroscope)
+
+
+def _by_gyroscope(
+    found: _Adjusted, gyroscope: AngularVelocities, guess: CalibrationGuess, follow: _Follow, on_stage: OnStage
+) -> tuple[_Adjusted, ImuAlignment | None, bool]:
+    """Compare with the gyroscope; where it tells the focal length better than the contrast, take that from it.
+
+    Returns also how the gyroscope lies, and whether the focal length is its own.
+    """
+    lens, travel = found.lens, found.followed.travel
+    imu = align_gyroscope(lens.rotations, gyroscope)
+    if imu is None or "focal" not in lens.names:
+        return found, imu, False
+    focal = focal_by_gyroscope(lens, imu, guess.model)
+    if focal.deviation > min(lens.deviations[lens.names.index("focal")], UNOBSERVED_FOCAL):
+        return found, imu, False
+    on_stage("focal length by the gyroscope")
+    for _ in range(_GYROSCOPE_ROUNDS):  # as the lens changes, so do the rates that are seen through it
+        grown = float(np.exp(focal.change))
+        start = replace(lens.camera, fx=grown * lens.camera.fx, fy=grown * lens.camera.fy)
+        expected = replace(found.expected, fx=start.fx, fy=start.fx)
+        followed = replace(follow(start), travel=travel)
+        seen = followed.passages, start, followed.rotations, guess.model, (*guess.fixed, "focal")
+        lens = calibrate_lens(*seen, expected, travel.untold) if travel.tells_lens else hold_lens(*seen)
+        imu = align_gyroscope(lens.rotations, gyroscope)
+        if imu is None:
+            return found, None, False
+        focal = focal_by_gyroscope(lens, imu, guess.model)
+    return _Adjusted(lens.with_focal_length_known_to(focal.deviation), followed, expected), imu, True
 
 
 def every_nth(events: Events, most: int) -> Events:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from cmaxslam_fbp.calibration.image_travel import ImageTravel
 from cmaxslam_fbp.calibration.imu_alignment import ImuAlignment
 from cmaxslam_fbp.calibration.lens_calibration import LensCalibration
 from cmaxslam_fbp.calibration.lens_parameters import parameter_values
@@ -49,19 +48,16 @@ def field_of_view_deg(camera: Camera) -> tuple[float, float]:
     return across, down
 
 
-def motion_remark(travel: ImageTravel) -> str:
+def motion_remark(found: RecordingCalibration) -> str:
     """Return in words what the motion does not tell; nothing where it tells the whole lens."""
-    if not travel.tells_lens:
-        across, down = (f"{100 * share:.0f} %" for share in (travel.across, travel.down))
-        return (
-            f"the motion does not tell the lens: the image travelled by {across} of its width and {down} of its "
-            "height. The lens is what was given, or what is usual"
-        )
-    if travel.untold:
-        return (
-            "the image travelled one way only: of the two focal lengths the one that way was found, and pixels are "
-            "taken as square"
-        )
+    across, down = (f"{100 * share:.0f} %" for share in (found.travel.across, found.travel.down))
+    travelled = f"the image travelled by {across} of its width and {down} of its height"
+    if found.focal_by_gyroscope:
+        return f"the focal length is from the gyroscope: its rates are the camera's at this one; {travelled}"
+    if found.lens.names and not any(found.lens.observed):
+        return f"the motion does not tell the lens: {travelled}. The lens is what was given, or what is usual"
+    if found.travel.untold:
+        return f"{travelled}: pixels are taken as square"
     return ""
 
 
@@ -75,13 +71,21 @@ def summary(found: RecordingCalibration) -> dict[str, Any]:
         "field_of_view_deg": list(field_of_view_deg(camera)),
         "parameters": [asdict(row) for row in parameter_rows(lens)],
         "image_travel": asdict(found.travel),
-        "remark": motion_remark(found.travel),
+        "focal_length_from": _focal_length_from(found),
+        "remark": motion_remark(found),
         "contrast_before": lens.before.contrast,
         "contrast": lens.after.contrast,
         "passages": len(found.passages),
         "imu_alignment": None if found.imu is None else imu_entries(found.imu),
         "scan": [{"field_of_view_deg": c.start_deg, "fx": c.camera.fx, "contrast": c.contrast} for c in found.scan],
     }
+
+
+def _focal_length_from(found: RecordingCalibration) -> str:
+    """Return what the focal length was told by."""
+    if found.focal_by_gyroscope:
+        return "gyroscope"
+    return "contrast" if "focal" in found.lens.names and found.lens.tells_focal_length else "given or usual"
 
 
 def format_calibration(found: RecordingCalibration) -> str:
@@ -115,6 +119,7 @@ def imu_entries(imu: ImuAlignment) -> dict[str, Entry]:
         "time_offset_s": imu.time_offset_s,
         "bias_rad_s": imu.bias_rad_s.tolist(),
         "rate_ratio": imu.rate_ratio,
+        "rate_ratio_deviation": imu.rate_ratio_deviation,
         "rms_deg_s": imu.rms_deg_s,
         "observed": "yes" if imu.observed else "no",
     }

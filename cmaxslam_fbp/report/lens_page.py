@@ -118,7 +118,11 @@ def _gyroscope(imu: Mapping[str, Any] | None) -> str:
     if imu is None:
         return ""
     rows = [
-        ("Camera's rates over the gyroscope's", f"{imu['rate_ratio']:.4f}", "one where the focal length is right"),
+        (
+            "Camera's rates across its axis over the gyroscope's",
+            f"{imu['rate_ratio']:.4f} ± {imu['rate_ratio_deviation']:.2g}",
+            "one where the focal length is right",
+        ),
         ("Difference of the rates, RMS", f"{imu['rms_deg_s']:.2f} °/s", ""),
         ("Its clock is ahead by", f"{1e3 * imu['time_offset_s']:+.2f} ms", ""),
         ("Axes", "told" if imu["observed"] == "yes" else "not told: the camera turned about one axis", ""),

@@ -11,7 +11,7 @@ from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io import Recording, open_recording
 from cmaxslam_fbp.pipeline.calibrating import CalibrationGuess, calibrate
-from cmaxslam_fbp.pipeline.calibration_results import format_calibration, motion_remark, parameter_rows
+from cmaxslam_fbp.pipeline.calibration_results import format_calibration, motion_remark, parameter_rows, summary
 from cmaxslam_fbp.simulation import Simulation, SimulationSettings
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.spline import RotationSpline
@@ -76,13 +76,14 @@ def test_the_travel_hardly_depends_on_the_focal_length_that_was_assumed():
     assert there.down == pytest.approx(here.down, rel=0.15)
 
 
-def recording_of(rotations, seed, camera=CAMERA):
+def recording_of(rotations, seed, camera=CAMERA, gyroscope=False):
     """Boxes seen by a small sensor that turns like this, without a calibration."""
     t_ns = np.arange(len(rotations), dtype=np.int64) * STEP_NS
     motion = RotationTrajectory(t_ns, rotations.as_quat())
     simulation = Simulation(SimulationSettings(scene="boxes", camera=camera, trajectory=motion, seed=seed))
     events = Events.concatenate(list(simulation.chunks()))
-    return Recording.from_events(events, sensor_size=simulation.sensor_size)
+    imu = simulation.imu if gyroscope else None
+    return Recording.from_events(events, sensor_size=simulation.sensor_size, imu=imu)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +116,37 @@ def test_a_long_way_one_way_tells_the_focal_length_but_not_the_aspect(motion):
     assert lens.deviations[1] == 0.02  # what it was beforehand
 
 
+@pytest.mark.parametrize("motion", [{"yaw_deg": 6}, {"pitch_deg": 5, "roll_deg": 8}], ids=["pan", "tilt and roll"])
+def test_a_gyroscope_tells_the_focal_length_where_the_way_is_short(motion):
+    """A guess of 40 degrees where the lens sees 62."""
+    recording = recording_of(swinging(**motion), 4, gyroscope=True)
+    found = calibrate(recording, CalibrationGuess("pinhole", field_of_view_deg=40.0))
+    lens, known = found.lens, dict(zip(found.lens.names, found.lens.observed, strict=True))
+    assert known == {"focal": True, "aspect": False, "cx": False, "cy": False}
+    assert abs(np.log(lens.camera.fx / CAMERA.fx)) < 2 * lens.deviations[0] < 0.12
+    assert lens.camera.fy == lens.camera.fx
+    assert found.imu.rate_ratio == pytest.approx(1, abs=0.01)
+    assert motion_remark(found).startswith("the focal length is from the gyroscope")
+    assert summary(found)["focal_length_from"] == "gyroscope"
+
+
+def test_what_is_unknown_of_the_distortion_is_unknown_of_the_gyroscopes_focal_length():
+    distorted = replace(CAMERA, distortion=(-0.3, 0.1))
+    recording = recording_of(swinging(yaw_deg=6), 4, distorted, gyroscope=True)
+    lens = calibrate(recording, CalibrationGuess("plumb_bob", field_of_view_deg=40.0)).lens
+    assert 0.1 < lens.deviations[0] < 0.25
+    assert abs(np.log(lens.camera.fx / distorted.fx)) < 1.5 * lens.deviations[0]
+
+
+def test_a_roll_tells_nothing_even_with_a_gyroscope():
+    recording = recording_of(swinging(roll_deg=50, yaw_deg=0.2), 4, gyroscope=True)
+    found = calibrate(recording, CalibrationGuess("pinhole", field_of_view_deg=45.0))
+    assert not any(found.lens.observed)
+    assert found.lens.camera.fx == pytest.approx(60 / np.tan(np.radians(22.5)))
+    assert found.imu is not None
+    assert summary(found)["focal_length_from"] == "given or usual"
+
+
 def test_a_fisheye_is_found_from_a_guess():
     fisheye = Camera(120, 90, 70.0, 70.0, 57.0, 47.0, (0.02, -0.01, 0.0, 0.0), "equidistant")
     recording = recording_of(swinging(30, 22, 15), 6, fisheye)
@@ -124,7 +156,7 @@ def test_a_fisheye_is_found_from_a_guess():
     assert all(found.lens.observed)
     assert camera.fx == pytest.approx(70.0, rel=0.01)
     assert (camera.cx, camera.cy) == pytest.approx((57.0, 47.0), abs=0.5)
-    assert motion_remark(found.travel) == ""
+    assert motion_remark(found) == ""
 
 
 @pytest.mark.real_data
@@ -133,7 +165,7 @@ def test_a_real_roll_over_a_disk_tells_nothing_of_the_lens(real_data):
     found = calibrate(recording, CalibrationGuess("pinhole", field_of_view_deg=53.0))
     assert not any(found.lens.observed)
     assert max(found.travel.across, found.travel.down) < 0.15
-    assert motion_remark(found.travel).startswith("the motion does not tell the lens: the image travelled by ")
+    assert motion_remark(found).startswith("the motion does not tell the lens: the image travelled by ")
 
 
 def test_both_ways_are_needed_or_one_that_is_long():
