@@ -15,10 +15,11 @@ from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 LEAST_PARALLAX_DEG = 0.4  # a camera that only turns seems to have half of that
+SHORTEST_NS = 3 * NS_PER_S  # in which a hand moves at all
 
 _KEPT = 100_000  # passages
 _FEWEST = 10_000
-_SHORTEST_NS, _LONGEST_NS = 3 * NS_PER_S, 60 * NS_PER_S  # in which a hand moves at all, and that are looked at
+_LONGEST_NS = 60 * NS_PER_S  # that are looked at
 _TRIAL_PASSAGES, _TRIAL = 40_000, HandStage(1024, 2.0, 0, 6)
 _MEASUREMENT = (HandStage(1024, 2.0, 0, 40), HandStage(1024, 1.0, 2, 40))
 # Relative, of the score, by a translation before a sphere. Cameras that only turn gain 0.001 to 0.003, a hand before a
@@ -52,9 +53,14 @@ class ParallaxEvidence:
     thousand if the camera only turns, and by several times that where there is parallax. Only then it is measured, by
     more steps on more passages. Of a long recording it is the minute with the most passages that counts: what is kept,
     and what an adjustment takes, does not grow any more.
+
+    Parameters
+    ----------
+    shortest_ns : what lasts less is not looked at
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shortest_ns: int = SHORTEST_NS) -> None:
+        self._shortest_ns = shortest_ns
         self._fullest = self._last = _Stretch(0)
         self._is_prepared = False
 
@@ -67,14 +73,14 @@ class ParallaxEvidence:
         self._last.add(passages)
         if self._last.passed > self._fullest.passed:
             self._fullest = self._last
-        if not self._is_prepared and passages.t_ns[-1] - self._last.start_ns >= _SHORTEST_NS:
+        if not self._is_prepared and passages.t_ns[-1] - self._last.start_ns >= self._shortest_ns:
             # There will be a trial. SciPy, which it needs, takes a while to import: that is done beside the run.
             self._is_prepared = True
             Thread(target=import_module, args=["scipy.optimize"], daemon=True).start()
 
     def parallax_deg(self, camera: Camera, rotations: RotationSpline) -> float | None:
         """Return the parallax; 0 where a rotation explains as much, None where there is too little to tell."""
-        if self._fullest.kept < _FEWEST or rotations.end_ns - rotations.start_ns < _SHORTEST_NS:
+        if self._fullest.kept < _FEWEST or rotations.end_ns - rotations.start_ns < self._shortest_ns:
             return None
         first = max((self._fullest.start_ns - rotations.start_ns) // rotations.step_ns, 0)
         count = min(_LONGEST_NS // rotations.step_ns + rotations.order, len(rotations) - first)

@@ -9,7 +9,7 @@ from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.backend.hand_adjustment import HandHeld
 from cmaxslam_fbp.backend.hand_refinement import STAGES, HandRefinement
 from cmaxslam_fbp.backend.hand_tracking import HandTracker
-from cmaxslam_fbp.backend.parallax_evidence import LEAST_PARALLAX_DEG, ParallaxEvidence
+from cmaxslam_fbp.backend.parallax_evidence import LEAST_PARALLAX_DEG, SHORTEST_NS, ParallaxEvidence
 from cmaxslam_fbp.backend.state import BackendState
 from cmaxslam_fbp.backend.tracking import WindowReport
 from cmaxslam_fbp.backend.window import Window
@@ -42,11 +42,12 @@ class RunTranslation:
     def __init__(self, config: BackendConfig, camera: Camera, state: BackendState) -> None:
         self._model: Literal["sphere", "scene"] = "sphere" if config.translation == "sphere" else "scene"
         self._camera, self._state = camera, state
-        self._evidence = ParallaxEvidence()
         self._tracker: HandTracker | None = None
         if config.translation in ("sphere", "scene"):
             self._tracker = HandTracker(camera, self._model, state.map.size)
         self.is_followed = self._tracker is not None
+        # A translation that is asked for has to show, however short the recording is.
+        self._evidence = ParallaxEvidence(0 if self.is_followed else SHORTEST_NS)
         self.found: HandHeld | None = None
         self.parallax_deg: float | None = None
         self.problem: str | None = None
@@ -66,11 +67,11 @@ class RunTranslation:
         """
         spline = self._state.require_spline()
         self.parallax_deg = self._evidence.parallax_deg(self._camera, spline)
-        moves = self.parallax_deg is None or self.parallax_deg >= LEAST_PARALLAX_DEG
+        moves = self.parallax_deg is not None and self.parallax_deg >= LEAST_PARALLAX_DEG
         if self._tracker is None:
-            return moves and self.parallax_deg is not None
+            return moves
         found = self._tracker.finish(spline)
-        if found is None:
+        if found is None or self.parallax_deg is None:
             self.problem = "too few events were tracked for --hand-held: the result is a rotation alone"
             return False
         if not moves:

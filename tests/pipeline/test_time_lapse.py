@@ -206,6 +206,14 @@ def test_a_slow_camera_is_followed(slow):
     assert np.degrees(np.linalg.norm(np.median(rows["omega_rad_s"], axis=0))) == pytest.approx(0.5, abs=0.08)
 
 
+def test_a_slow_camera_that_only_turns_keeps_its_orientations_with_hand_held(slow):
+    alone, asked = (
+        Slam(load_config([], [f"backend.translation={model}"])).run(open_recording(slow)) for model in ("none", "scene")
+    )
+    assert asked.parallax_deg == 0
+    np.testing.assert_array_equal(asked.trajectory().quaternions_xyzw, alone.trajectory().quaternions_xyzw)
+
+
 def test_without_the_lapse_a_slow_camera_counts_as_still(slow):
     result = Slam(load_config([], ["events.time_lapse=1"])).run(open_recording(slow))
     assert result.evaluation.absolute_best_fit_rms_deg > 1
