@@ -84,13 +84,11 @@ def packets_at_rate(
             continue
         first = max(0, middle - before)
         longest_ns = max_duration_ns() if callable(max_duration_ns) else max_duration_ns
-        end, about_ns = first + count, t_ns
+        end = first + count
         if longest_ns is not None:  # no more is read than is needed
             after = buffer.index_at(t_ns + longest_ns // 2, end)
             if after is not None:
                 end = min(end, max(after, max(middle - min_count // 2, 0) + min_count))
-            else:
-                about_ns = int(buffer.slice(buffer.end - 1, buffer.end).t_ns[0]) - longest_ns // 2
         if not buffer.reach(end):
             first = max(0, buffer.end - count)
         last = min(end, buffer.end)
@@ -98,11 +96,11 @@ def packets_at_rate(
             after = buffer.index_at(t_ns + min_duration_ns // 2)
             last = max(last, buffer.end if after is None else after)
             first = min(first, buffer.index_at(t_ns - min_duration_ns // 2) or 0)
-        buffer.forget(min(first, middle - 1, middle + 1 - count))  # of the last packets, all events may lie before
+        buffer.forget(min(first, middle - 1))
         events = buffer.slice(first, last)
         if len(events) > count:
             events = events[np.arange(0, len(events), -(-len(events) // count))]
-        yield Packet(events if longest_ns is None else _about(events, about_ns, longest_ns, min_count), t_ns)
+        yield Packet(events if longest_ns is None else _about(events, t_ns, longest_ns, min_count), t_ns)
 
 
 def _about(events: Events, t_ns: int, duration_ns: int, min_count: int) -> Events:

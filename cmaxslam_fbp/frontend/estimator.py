@@ -17,7 +17,6 @@ from cmaxslam_fbp.events.packets import Packet, packets_at_rate, packets_by_coun
 from cmaxslam_fbp.frontend.covariance import change_variance, velocity_covariance
 from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
 from cmaxslam_fbp.frontend.evidence import Evidence
-from cmaxslam_fbp.frontend.evidence_kernels import repeated_events
 from cmaxslam_fbp.frontend.maximiser import Maximum, PacketMaximiser
 from cmaxslam_fbp.frontend.motion_models import MotionModel
 from cmaxslam_fbp.frontend.packet_events import PacketEvents, PacketLookup
@@ -129,38 +128,8 @@ class VelocityEstimator:
         events = self._look_up(packet)
         if _MIN_MOTION_BINS * self._grid.speed_of_one_bin(events.reach_s) > self.config.max_speed:
             return self._without_motion(packet, EstimateStatus.DEGENERATE, began)
-        predicted = self._prediction.at(packet.t_ns)
-        maximum = self._maximiser.maximise(events, predicted)
-        if self._is_determined(maximum) and not self._is_evident(packet, events, maximum):
-            repeated = self._without_single_events(packet)
-            if len(repeated.events) < _MIN_EVENTS:
-                return self._at_rest(packet, maximum, began)
-            events = self._look_up(repeated)
-            maximum = self._maximiser.maximise(events, predicted)
-            if not self._is_evident(repeated, events, maximum):
-                return self._at_rest(packet, maximum, began)
-            packet = repeated
-        return self._conclude(packet, maximum, began)
-
-    def _without_single_events(self, packet: Packet) -> Packet:
-        """Return the events of a packet that repeat the one before of their pixel: noise mostly comes alone."""
-        events, size = packet.events, self.camera
-        taken = np.empty(len(events), np.int64)
-        last = np.zeros(size.width * size.height, np.uint8)
-        count = repeated_events(events.x, events.y, events.p, size.width, last, taken)
-        return replace(packet, events=events[taken[:count]])
-
-    def _at_rest(self, packet: Packet, maximum: Maximum, began: float) -> VelocityEstimate:
-        """Return zero velocity for events that agree no more than by chance."""
-        self._rest.begin(packet)
-        return self._without_motion(packet, EstimateStatus.NO_EVIDENCE, began, maximum)
-
-    def _is_determined(self, maximum: Maximum) -> bool:
-        """Tell whether a maximum is a plausible velocity."""
-        largest = self.config.max_speed
-        covariance = velocity_covariance(maximum.hessian, maximum.gradient_scatter, largest)
-        is_plausible = bool(np.linalg.norm(maximum.solution.parameters) <= largest)
-        return is_plausible and float(np.trace(covariance)) < 0.9 * largest**2
+        maximum = self._maximiser.maximise(events, self._prediction.at(packet.t_ns))
+        return self._conclude(packet, events, maximum, began)
 
     def _is_evident(self, packet: Packet, points: PacketEvents, maximum: Maximum) -> bool:
         """Tell whether the events agree more than by chance."""
@@ -195,12 +164,16 @@ class VelocityEstimator:
             return EstimateStatus.STILL
         return None
 
-    def _conclude(self, packet: Packet, maximum: Maximum, began: float) -> VelocityEstimate:
+    def _conclude(self, packet: Packet, points: PacketEvents, maximum: Maximum, began: float) -> VelocityEstimate:
         """Judge a maximum, remember it for the next packet, and return it as an estimate."""
-        if not self._is_determined(maximum):
+        solution, largest = maximum.solution, self.config.max_speed
+        covariance = velocity_covariance(maximum.hessian, maximum.gradient_scatter, largest)
+        is_determined = float(np.trace(covariance)) < 0.9 * largest**2
+        if not is_determined or not np.linalg.norm(solution.parameters) <= largest:
             return self._without_motion(packet, EstimateStatus.DEGENERATE, began, maximum)
-        solution = maximum.solution
-        covariance = velocity_covariance(maximum.hessian, maximum.gradient_scatter, self.config.max_speed)
+        if not self._is_evident(packet, points, maximum):
+            self._rest.begin(packet)
+            return self._without_motion(packet, EstimateStatus.NO_EVIDENCE, began, maximum)
         self._rest.end()
         change = self._prediction.change_over(packet.t_ns, solution.parameters, _duration_s(packet))
         covariance += change_variance(change, len(covariance)) * np.eye(len(covariance))

@@ -22,23 +22,6 @@ def first_of_pixels(x, y, width, step, seen, taken):
     return count
 
 
-@compiled
-def repeated_events(x, y, p, width, last, taken):
-    """Write the places of the events whose pixel fired with the same polarity just before; return their number.
-
-    `last` (pixels,) holds 0 for all pixels.
-    """
-    count = 0
-    for i in range(len(x)):
-        pixel = np.int64(y[i]) * width + np.int64(x[i])
-        polarity = 1 if p[i] else 2
-        if last[pixel] == polarity:
-            taken[count] = i
-            count += 1
-        last[pixel] = polarity
-    return count
-
-
 @compiled(fastmath=REASSOCIATED)
 def factorial_moments(image):
     """Return `sum h`, `sum h (h - 1)` and `sum h (h - 1) (h - 2)` of an image (P,)."""

@@ -92,18 +92,6 @@ def test_long_packets_are_cut_to_the_time_about_their_own_but_not_below_the_leas
     assert (len(dense), dense.t_ns[0], dense.t_ns[-1]) == (60, 147_000, 152_900)  # shorter than the limit: untouched
 
 
-def test_the_last_packets_last_as_long_as_others():
-    t_ns = np.arange(0, 200_000, 1000)  # 1 event per us
-    packets = list(packets_at_rate(cut(stream(t_ns), [7, 50, 60, 83]), 80, 30_000, max_duration_ns=20_000, min_count=9))
-    assert [packet.t_ns for packet in packets[-2:]] == [150_000, 180_000]
-    assert packets[-2].events.t_ns.tolist() == list(range(140_000, 160_000, 1000))
-    packets = list(packets_at_rate([stream(t_ns)], 80, 39_000, max_duration_ns=20_000, min_count=9))
-    assert packets[-1].t_ns == 195_000
-    assert packets[-1].events.t_ns.tolist() == list(range(179_000, 199_000, 1000))  # instead of 10 us before its time
-    packets = list(packets_at_rate([stream(t_ns)], 80, 39_000, max_duration_ns=20_000, min_count=60))
-    assert packets[-1].events.t_ns.tolist() == list(range(140_000, 200_000, 1000))  # the least count is kept
-
-
 def test_short_packets_cover_the_least_time_with_every_nth_event():
     t_ns = np.arange(0, 200_000, 100)  # 10 events per us
     packets = list(packets_at_rate([stream(t_ns)], 60, 50_000, min_duration_ns=20_000))
