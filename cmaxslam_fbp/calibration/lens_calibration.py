@@ -22,7 +22,7 @@ _JUDGE = STAGES[1]  # in whose map lenses are compared
 _PARTS = (6, 8)  # of the image, down and across, over which sharpness is shown
 # Events of one edge err alike, so that they tell less than as many that err each on its own: chosen on simulated
 # recordings so that deviations cover the errors.
-INFLATION = 4.0
+INFLATION = 2.5
 _FOCAL_BIAS = 0.002  # of the focal length, which is found a little too short: as much as that is on such recordings
 _ASKEW = 2.0  # times larger are deviations where some parameters are untold beforehand: what is held is not exact
 _UNOBSERVED = 0.5  # of the standard deviation beforehand: a parameter that the events do not narrow down to this
