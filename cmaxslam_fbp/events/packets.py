@@ -96,7 +96,7 @@ def packets_at_rate(
             if after is not None:
                 end = min(end, max(after, max(middle - min_count // 2, 0) + min_count))
         if not buffer.reach(end):
-            first = max(0, buffer.end - count)
+            first = max(buffer.first, buffer.end - count)
         last = min(end, buffer.end)
         if min_duration_ns:
             after = buffer.index_at(t_ns + min_duration_ns // 2)
@@ -124,12 +124,12 @@ class _Buffer:
     def __init__(self, chunks: Iterable[Events]) -> None:
         self._chunks = iter(chunks)
         self._events = Events.empty()
-        self._first = 0
+        self.first = 0  # the number of the first event that is still there
 
     @property
     def end(self) -> int:
         """The number behind the last event that has been read."""
-        return self._first + len(self._events)
+        return self.first + len(self._events)
 
     def _read(self) -> bool:
         """Read at least one more event; False at the end of the stream."""
@@ -148,7 +148,7 @@ class _Buffer:
 
     def slice(self, first: int, last: int) -> Events:
         """Return the events of a range that has been read."""
-        return self._events[first - self._first : last - self._first]
+        return self._events[first - self.first : last - self.first]
 
     def index_at(self, t_ns: int, enough: int | None = None) -> int | None:
         """Return the number of the first event at or after a time, or None where the stream ends before it.
@@ -160,10 +160,10 @@ class _Buffer:
                 return self.end
             if not self._read():
                 return None
-        return self._first + int(np.searchsorted(self._events.t_ns, t_ns, side="left"))
+        return self.first + int(np.searchsorted(self._events.t_ns, t_ns, side="left"))
 
     def forget(self, first: int) -> None:
         """Let go of the events before `first`."""
-        if first > self._first:
-            self._events = self._events[first - self._first :]
-            self._first = first
+        if first > self.first:
+            self._events = self._events[first - self.first :]
+            self.first = first

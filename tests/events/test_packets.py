@@ -92,6 +92,16 @@ def test_long_packets_are_cut_to_the_time_about_their_own_but_not_below_the_leas
     assert (len(dense), dense.t_ns[0], dense.t_ns[-1]) == (60, 147_000, 152_900)  # shorter than the limit: untouched
 
 
+@given(st.integers(50, 300), st.integers(2, 40), st.integers(1, 50), sizes)
+def test_packets_up_to_the_last_have_all_events_of_their_time(total, count, half_us, sizes):
+    """As many as they may have in twice the time: none needs to be left out."""
+    events = stream(EPOCH_NS + 1000 * np.arange(total))
+    options = {"max_duration_ns": 2000 * half_us, "min_count": 1}
+    for packet in packets_at_rate(cut(events, sizes), 4 * half_us + count, 7000, **options):
+        near = events.between(packet.t_ns - 1000 * half_us, packet.t_ns + 1000 * half_us)
+        np.testing.assert_array_equal(packet.events.t_ns, near.t_ns)
+
+
 def test_short_packets_cover_the_least_time_with_every_nth_event():
     t_ns = np.arange(0, 200_000, 100)  # 10 events per us
     packets = list(packets_at_rate([stream(t_ns)], 60, 50_000, min_duration_ns=20_000))
