@@ -157,6 +157,8 @@ def plot_pictures(grid: Mapping[str, Mapping[str, npt.NDArray[np.uint8] | None]]
             axis.set(xticks=[], yticks=[])
             for side in axis.spines.values():
                 side.set_color("#c8d0d8")
+        for axis in row_axes[len(cells) :]:
+            axis.set_visible(False)
         for axis, (column, picture) in zip(row_axes, cells.items(), strict=False):
             axis.set_title(f"{row},\n{column}" if columns > 4 else f"{row}, {column}", fontsize=8)
             if picture is not None:
