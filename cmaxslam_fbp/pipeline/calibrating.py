@@ -49,7 +49,7 @@ _TRACKED_S = 100_000.0  # passages per second, by which the whole recording is t
 _THREADS = 2
 _MAPS = (512, 1024, 2048, 4096)
 _USUAL_FIELD_DEG = 56.0  # across: in the middle of those that are tried
-_GYROSCOPE_ROUNDS = 2
+_GYROSCOPE_ROUNDS, _AGREES = 5, 0.25  # at most; and the part of its deviation by which the focal length still changes
 _PX_PER_PX = 0.8  # of the map that the whole recording is tracked with
 
 OnStage = Callable[[str], None]
@@ -305,6 +305,8 @@ def _by_gyroscope(
         if imu is None:
             return found, None, False
         focal = focal_by_gyroscope(lens, imu, guess.model)
+        if abs(focal.change) < _AGREES * focal.deviation:
+            break
     return _Adjusted(lens.with_focal_length_known_to(focal.deviation), followed, expected), imu, True
 
 
