@@ -112,9 +112,7 @@ class HotPixelFilter:
             if not drops:
                 yield events
                 continue
-            kept = Events(
-                np.empty_like(events.t_ns), np.empty_like(events.x), np.empty_like(events.y), np.empty_like(events.p)
-            )
+            kept = Events.room_for(len(events))
             count = kernels.drop_events(
                 events.t_ns, events.x, events.y, events.p, width, hot, self._dropped, kept.t_ns, kept.x, kept.y, kept.p
             )  # fmt: skip

@@ -163,9 +163,7 @@ class EdgePassages:
         count = take_before(since << self._bits, keys, due)
         ordered = due[:count]
         ordered.sort()
-        passages = Events(
-            np.empty(count, np.int64), np.empty(count, np.uint16), np.empty(count, np.uint16), np.empty(count, np.uint8)
-        )
+        passages = Events.room_for(count)
         read_keys(ordered, self._width, self._base_ns, self._bits, passages.t_ns, passages.x, passages.y, passages.p)
         self._keys = [keys[: len(keys) - count]]
         if before_ns is not None:
