@@ -10,6 +10,7 @@ from cmaxslam_fbp.backend.window import Window, cut_into_windows
 from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.filters import EventFilter
+from cmaxslam_fbp.events.lone_events import LoneEvents
 from cmaxslam_fbp.events.passages import LONGEST_NS
 from cmaxslam_fbp.frontend.estimate import VelocityEstimate
 from cmaxslam_fbp.intensity.event_sample import EventSample
@@ -77,7 +78,7 @@ class RunEvents:
         events = self.clock.shorten(self.filter.run(self.stream, self.stream.defects, watch=watch))
         # Slow motion passes faster, but not while somebody waits for poses.
         if self._config.events.time_lapse > 1 and self._recording.live is None:
-            return self._control.run(events), self._control.see
+            return self._new_lone_events().run(self._control.run(events)), self._control.see
         return events, None
 
     def windows(self, feed: Feed) -> Iterator[Window]:
@@ -90,10 +91,13 @@ class RunEvents:
             began = time.perf_counter()
 
     def again(self) -> Iterator[Events]:
-        """Yield the events of a new pass."""
+        """Return the events of a new pass."""
         stream = self._recording.chunks(*self._range)
-        for events in self._new_clock().shorten(self._new_filter().run(stream, stream.defects)):
-            yield events if self.lapse.is_plain else replace(events, t_ns=self.lapse.to_run(events.t_ns))
+        events = self._new_clock().shorten(self._new_filter().run(stream, stream.defects))
+        if self.lapse.is_plain:
+            return iter(events)
+        stamped = (replace(chunk, t_ns=self.lapse.to_run(chunk.t_ns)) for chunk in events)
+        return self._new_lone_events().run(stamped)
 
     def windows_again(self) -> Iterator[Window]:
         """Yield the windows of a new pass."""
@@ -114,6 +118,9 @@ class RunEvents:
     def _new_filter(self) -> EventFilter:
         seen = self._recording.require_camera().seen_pixels()
         return EventFilter(self._config.events, self._recording.sensor_size, seen)
+
+    def _new_lone_events(self) -> LoneEvents:
+        return LoneEvents(self._recording.sensor_size, self.lapse.is_slow, self._config.events.least_neighbours)
 
     def _counted(self, chunks: Iterable[Events]) -> Iterator[Events]:
         """Count the events that come by; to wait for them is not the time of those who do."""

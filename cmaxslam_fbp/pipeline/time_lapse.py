@@ -20,10 +20,11 @@ from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 _SPEED_PX_S, _POWER = 40.0, 1.5  # of the image, below which time lapses: `(speed / measured)^power`
 _SLICE_NS = 20_000_000  # of the recording: a lapse holds for it
+_SLOW = 4.0  # a lapse at which most events may be noise: it comes so many times as fast
 _SILENCE_NS = 100_000_000  # without events passes as it is
 _PARTS, _WHILE_S = 3, 0.15  # the largest speed of the parts of the last while counts, on the clock of the run
 _PAUSE_S = 1.0  # of the recording, if longer, once something has moved: a hand pauses
-_SLOWER_S, _FASTER_S = 0.02, 0.05  # of the run, in which a lapse may halve, and double
+_SLOWER_S, _FASTER_S = 0.02, 0.02  # of the run, in which a lapse may halve, and double
 
 _ZERO = {EstimateStatus.STILL, EstimateStatus.NO_EVIDENCE, EstimateStatus.TOO_FEW_EVENTS}
 
@@ -86,6 +87,15 @@ class TimeLapse:
         pieces = list(self._pieces)
         run = np.array([piece[1] for piece in pieces], np.int64)
         return np.array([1.0, *(piece[2] for piece in pieces)])[np.searchsorted(run, tau, side="right")]
+
+    def is_slow(self, tau_ns: IntArray) -> npt.NDArray[np.bool_]:
+        """Tell at which times (N,) of the run, in order, the image moves so slowly that noise is faster."""
+        first, last = (bisect_right(self._pieces, t, key=itemgetter(1)) for t in tau_ns[[0, -1]].tolist())
+        pieces = self._pieces[max(first - 1, 0) : last]
+        is_slow = np.array([False, *(lapse >= _SLOW for *_, lapse in pieces)])
+        if not is_slow.any():
+            return np.zeros(len(tau_ns), bool)
+        return is_slow[np.searchsorted([tau for _, tau, _ in pieces], tau_ns, side="right")]
 
 
 class LapseControl:
