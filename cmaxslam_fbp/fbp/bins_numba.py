@@ -23,6 +23,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from cmaxslam_fbp.fbp.kernels import derivative_orders
 from cmaxslam_fbp.fbp.vectors_numba import I32, I64, Vectors, data_pointer
 
 
@@ -37,18 +38,6 @@ def lane_table(coefficients: Any, dtype: Any) -> Any:
     padded = np.zeros((degrees, lanes(support)), dtype)
     padded[:, :support] = coefficients
     return padded
-
-
-def derivative_orders(dimensions: int, order: int) -> list[tuple[int, ...]]:
-    """Return the multi-indices that `gather` returns: the value, the gradient, or the upper triangle of the Hessian."""
-    unit = [tuple(int(axis == d) for axis in range(dimensions)) for d in range(dimensions)]
-    if order == 0:
-        return [(0,) * dimensions]
-    if order == 1:
-        return unit
-    return [
-        tuple(map(sum, zip(unit[d], unit[e], strict=True))) for d in range(dimensions) for e in range(d, dimensions)
-    ]
 
 
 def _bin_weights(v, table, fraction, degree, order):

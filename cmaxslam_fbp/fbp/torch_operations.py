@@ -178,6 +178,14 @@ def _in_front(info: Any, in_dims: Any, *tensors: Tensor | None) -> Iterator[Any]
             yield tensor.expand(info.batch_size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
 
 
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    """Keep what the derivatives of an operation need."""
+    points, other, owner, ctx.grid, orders, ctx.is_exact = inputs
+    ctx.orders = _orders(orders, points) if isinstance(ctx.grid, str) else orders
+    ctx.save_for_backward(points, other, owner)
+    ctx.save_for_forward(points, other, owner)
+
+
 class Scatter(torch.autograd.Function):
     """`h_j = sum_i sum_m v_im K_(n_m)(x_i - j)`: points (..., N, D) and values (..., N, M) to a frame (..., *shape).
 
@@ -208,12 +216,7 @@ class Scatter(torch.autograd.Function):
         frame = frame.reshape(-1, *sizes)[(slice(None), *inside)]
         return frame.reshape(*points.shape[:-2], *grid.frames)
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        """Keep what the derivatives need."""
-        points, values, owner, ctx.grid, ctx.orders, ctx.is_exact = inputs
-        ctx.save_for_backward(points, values, owner)
-        ctx.save_for_forward(points, values, owner)
+    setup_context = staticmethod(_keep)
 
     @staticmethod
     def backward(ctx: Any, frame_bar: Tensor) -> tuple[Tensor | None, ...]:
@@ -272,12 +275,7 @@ class Gather(torch.autograd.Function):
                     values[m, :, where].add_(row if lead is None else row * lead)
         return values.movedim(0, -1).reshape(*points.shape[:-1], len(orders))
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        """Keep what the derivatives need."""
-        points, frame, owner, ctx.grid, ctx.orders, ctx.is_exact = inputs
-        ctx.save_for_backward(points, frame, owner)
-        ctx.save_for_forward(points, frame, owner)
+    setup_context = staticmethod(_keep)
 
     @staticmethod
     def backward(ctx: Any, values_bar: Tensor) -> tuple[Tensor | None, ...]:
@@ -359,12 +357,5 @@ def _(points: Tensor, frame: Tensor, owner: Tensor | None, grid: str, orders: li
     return points.new_empty((*points.shape[:-1], len(_orders(orders, points))))
 
 
-def _keep_for_backward(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    """Keep what the derivatives of a node need: that of the functions, by names."""
-    points, other, owner, ctx.grid, orders, ctx.is_exact = inputs
-    ctx.orders = _orders(orders, points)
-    ctx.save_for_backward(points, other, owner)
-
-
-scatter_node.register_autograd(Scatter.backward, setup_context=_keep_for_backward)
-gather_node.register_autograd(Gather.backward, setup_context=_keep_for_backward)
+scatter_node.register_autograd(Scatter.backward, setup_context=_keep)
+gather_node.register_autograd(Gather.backward, setup_context=_keep)
