@@ -11,16 +11,12 @@ from the map's centre in the event's direction, and `q = rho c.d`:
 
 # mypy: ignore-errors
 
-import math
-
 import numpy as np
 
 from cmaxslam_fbp.compiling import REASSOCIATED, compiled
-from cmaxslam_fbp.geometry.equirectangular_kernels import project_fast
+from cmaxslam_fbp.geometry.equirectangular_kernels import direction_gradient, project_fast
 
-_ZERO, _HALF, _ONE, _TWO = np.float32(0), np.float32(0.5), np.float32(1), np.float32(2)
-_MIN_SQUARE = np.float32(1e-6)  # of the cosine of the latitude: see `equirectangular.MIN_COS_LATITUDE`
-_TINY = np.float32(1e-30)
+_ZERO, _HALF, _ONE = np.float32(0), np.float32(0.5), np.float32(1)
 
 
 @compiled(fastmath=REASSOCIATED)
@@ -86,16 +82,7 @@ def pullback(
             q = rho * along
             reach = rho * (_ONE + q)
             x, y, z = d1 + reach * c1, d2 + reach * c2, d3 + reach * c3
-            # g = (d pi / dX)^T of the point's cotangent
-            square = x * x + z * z
-            whole = square + y * y
-            least = _MIN_SQUARE * whole
-            bounded = square if square > least else least
-            turned = focal * points_bar[2 * i + 1] / bounded
-            level = math.sqrt(square if square > _TINY else _TINY)
-            risen = focal * points_bar[2 * i] / whole
-            tilt = -risen * y / level
-            x1, x2, x3 = turned * z + tilt * x, risen * level, -turned * x + tilt * z
+            x1, x2, x3 = direction_gradient(x, y, z, focal, points_bar[2 * i + 1], points_bar[2 * i])
             slide = c1 * x1 + c2 * x2 + c3 * x3
             # by q: of the weight, and of the reach rho (1 + q)
             by_q = gain * weights_bar[i] * (q - _ONE) + rho * slide

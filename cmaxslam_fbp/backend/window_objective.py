@@ -63,9 +63,8 @@ class WindowObjective:
         self._turns, self._warp, self._region, self._map = turns, view.warp, view.region, view.map_image
         self._binning, self._blur, self._score = contrast.binning, contrast.blur, contrast.score
         # An evaluation allocates nothing of the size of the events or of the image.
-        self._points, self._points_bar, self._direction, self._products = (
-            np.empty((len(view.warp), 2), np.float32) for _ in range(4)
-        )
+        self._points, self._points_bar = (np.empty((len(view.warp), 2), np.float32) for _ in range(2))
+        self._curvatures: SingleArray = np.empty((len(view.warp), 3), np.float32)
         self._frame: SingleArray = np.empty(view.region.frame_shape, np.float32)
         self._blurred, self._bar = (np.empty(view.region.shape, np.float32) for _ in range(2))
         self.evaluations = 0
@@ -104,13 +103,8 @@ class WindowObjective:
         spline = self._turns.spline_at(delta)
         rotations = self._warp.rotations(spline)
         self._render(rotations)
-        frame_bar = self._adjoint_frame()
-        curved = curved_binning(self._binning)
-        for axis, out in enumerate((self._products, self._points_bar)):
-            self._direction[:, axis] = 1
-            self._direction[:, 1 - axis] = 0
-            curved.hvp(self._points, None, frame_bar, self._direction, out=out)
-        by_edge = self._warp.pullback_curvature(rotations, self._products, self._points_bar)
+        curved_binning(self._binning).curvatures(self._points, None, self._adjoint_frame(), out=self._curvatures)
+        by_edge = self._warp.pullback_curvature(rotations, self._curvatures)
         return self._turns.hessian(spline, self._warp.edges_ns, by_edge)
 
     def gradient_scatter(self, delta: FloatArray) -> FloatArray:
@@ -122,9 +116,8 @@ class WindowObjective:
         rotations = self._warp.rotations(spline)
         self._render(rotations)
         self._binning.vjp(self._points, None, self._adjoint_frame(), out=(self._points_bar, None))
-        np.multiply(self._points_bar, self._points_bar[:, :1], out=self._products)
-        np.multiply(self._points_bar, self._points_bar[:, 1:], out=self._direction)
-        by_edge = self._warp.pullback_curvature(rotations, self._products, self._direction)
+        np.multiply(self._points_bar[:, [0, 0, 1]], self._points_bar[:, [0, 1, 1]], out=self._curvatures)
+        by_edge = self._warp.pullback_curvature(rotations, self._curvatures)
         return self._turns.hessian(spline, self._warp.edges_ns, by_edge, with_cost=False)
 
     def _render(self, rotations: SingleArray) -> None:

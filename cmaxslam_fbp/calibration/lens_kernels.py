@@ -2,15 +2,12 @@
 
 # mypy: ignore-errors
 
-import math
-
 import numpy as np
 
 from cmaxslam_fbp.compiling import REASSOCIATED, compiled
+from cmaxslam_fbp.geometry.equirectangular_kernels import direction_gradient
 
-_ZERO, _ONE = np.float32(0), np.float32(1)
-_MIN_SQUARE = np.float32(1e-6)  # of the cosine of the latitude: see `equirectangular.MIN_COS_LATITUDE`
-_TINY = np.float32(1e-30)
+_ONE = np.float32(1)
 
 
 @compiled(fastmath=REASSOCIATED)
@@ -31,14 +28,7 @@ def pullback_to_pixels(first, place, x, y, bearings, rotations, focal, points_ba
             X = r11 * b1 + r12 * b2 + r13 * b3
             Y = r21 * b1 + r22 * b2 + r23 * b3
             Z = r31 * b1 + r32 * b2 + r33 * b3
-            square = X * X + Z * Z
-            whole = square + Y * Y
-            least = _MIN_SQUARE * whole
-            turned = focal * points_bar[2 * i + 1] / (square if square > least else least)
-            level = math.sqrt(square if square > _TINY else _TINY)
-            risen = focal * points_bar[2 * i] / whole
-            tilt = -risen * Y / level
-            g1, g2, g3 = turned * Z + tilt * X, risen * level, -turned * X + tilt * Z
+            g1, g2, g3 = direction_gradient(X, Y, Z, focal, points_bar[2 * i + 1], points_bar[2 * i])
             pixel = table[y[i], x[i]]
             pixel[0] += r11 * g1 + r21 * g2 + r31 * g3
             pixel[1] += r12 * g1 + r22 * g2 + r32 * g3

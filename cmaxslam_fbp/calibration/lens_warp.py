@@ -32,12 +32,6 @@ class LensWarp(PanoramicWarp):
         super().__init__(events, bearings, projection, spline.start_ns, spline.end_ns, _SLOT_NS)
         self._x, self._y = events.x, events.y
 
-    @property
-    def events_per_edge(self) -> FloatArray:
-        """How many events each edge of a slot speaks for (S + 1,)."""
-        counts = np.diff(self._first).astype(np.float64)
-        return np.asarray(np.append(counts, 0.0) / 2 + np.insert(counts, 0, 0.0) / 2)
-
     def see(self, bearings: SingleArray) -> None:
         """Let the pixels see in other directions (height, width, 3)."""
         look_up(self._x, self._y, bearings, self._bearings)

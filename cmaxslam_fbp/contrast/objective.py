@@ -90,6 +90,11 @@ class ContrastObjective:
     -----
     `use` sets the events; the arrays of images and of events are kept over packets, so that an evaluation
     allocates nothing of their size. Not for two threads at once.
+
+    Attributes
+    ----------
+    image : (rows, columns) float32
+        That of the last evaluation, after the blur. It is overwritten by the next.
     """
 
     def __init__(
@@ -110,21 +115,16 @@ class ContrastObjective:
         if highest < 2:
             self._second = ContrastObjective(shape, score, kernel=kernel, blur_sigma_px=blur_sigma_px)
         self._score = score
-        self._blur = GaussianBlur(shape, blur_sigma_px, np.float32) if blur_sigma_px else None
-        self._image, self._image_bar = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        self._blur = GaussianBlur(shape, blur_sigma_px, np.float32)
+        self.image: SingleArray = np.zeros(shape, np.float32)
+        self._image_bar: SingleArray = np.zeros(shape, np.float32)
         self._derivatives: list[SingleArray] = []
         self._workspace: SingleArray = np.empty((0, 7), np.float32)  # points, their adjoints, their curvatures
         self._weights: SingleArray | None = None
-        self._warp: Warp | None = None
         self._imaged: bytes | None = None  # the parameters that the image is of
         self._pulled: bytes | None = None  # those that `points_bar` belongs to
         self.evaluations = 0
         self.hessians = 0
-
-    @property
-    def image(self) -> SingleArray:
-        """The image of the last evaluation, after the blur. It is overwritten by the next."""
-        return self._image
 
     def use(self, warp: Warp, weights: SingleArray | None = None) -> None:
         """Set the events of the next evaluations, with one weight (N,) each (ones where there are none)."""
@@ -144,19 +144,19 @@ class ContrastObjective:
         """Return the score `s(B h)`."""
         self.make_image(theta)
         self.evaluations += 1
-        return self._score.value(self._image)
+        return self._score.value(self.image)
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the score and its synthesized gradient (P,)."""
         value = self.value(theta)
-        return value, self._current.pullback(theta, self._pull_back(theta))
+        return value, self._warp.pullback(theta, self._pull_back(theta))
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the synthesized second derivatives (P, P)."""
         self.hessians += 1
         if self._second is not None:
             return self._second.hessian(theta)
-        warp = self._current
+        warp = self._warp
         self.make_image(theta)
         points_bar = self._pull_back(theta)
         self._binning.curvatures(self._points, self._weights, self._image_bar, out=self._curvatures)
@@ -164,15 +164,14 @@ class ContrastObjective:
         # From here on the adjoints' array is used for tangents, and the adjoint image for products.
         self._pulled = None
         while len(self._derivatives) < warp.parameter_count:
-            self._derivatives.append(np.empty_like(self._image))
+            self._derivatives.append(np.empty_like(self.image))
         for axis in range(warp.parameter_count):
             derivative = self._derivatives[axis]
             warp.tangent(theta, axis, points_bar)
             self._binning.jvp(self._points, self._weights, points_bar, out=derivative)
-            if self._blur is not None:
-                self._blur.forward(derivative, derivative)
+            self._blur.forward(derivative, derivative)
         for a in range(warp.parameter_count):
-            product = hessian_product(self._score, self._image, self._derivatives[a], self._image_bar).reshape(-1)
+            product = hessian_product(self._score, self.image, self._derivatives[a], self._image_bar).reshape(-1)
             for b in range(a + 1):
                 inner = float(np.dot(product, self._derivatives[b].reshape(-1)))
                 hessian[a, b] += inner
@@ -186,13 +185,7 @@ class ContrastObjective:
         This is the covariance of the gradient if the events came independently of each other.
         """
         self.make_image(theta)
-        return self._current.pullback_outer(theta, self._pull_back(theta))
-
-    @property
-    def _current(self) -> Warp:
-        if self._warp is None:
-            raise RuntimeError("the objective has no events yet: call use() first")
-        return self._warp
+        return self._warp.pullback_outer(theta, self._pull_back(theta))
 
     def make_image(self, theta: FloatArray) -> None:
         """Make the image `B h(x(theta))`, unless it is there already."""
@@ -200,10 +193,9 @@ class ContrastObjective:
         if key == self._imaged:
             return
         self._imaged = self._pulled = None
-        self._current.points(theta, self._points)
-        self._binning(self._points, self._weights, out=self._image)
-        if self._blur is not None:
-            self._blur.forward(self._image, self._image)
+        self._warp.points(theta, self._points)
+        self._binning(self._points, self._weights, out=self.image)
+        self._blur.forward(self.image, self.image)
         self._imaged = key
 
     def _pull_back(self, theta: FloatArray) -> SingleArray:
@@ -212,9 +204,8 @@ class ContrastObjective:
         if key != self._pulled:
             if not self._has_derivatives:
                 raise ValueError("rect binning without a reconstruction has no gradient: use FiniteDifferences")
-            self._score.gradient(self._image, self._image_bar)
-            if self._blur is not None:
-                self._blur.adjoint(self._image_bar, self._image_bar)
+            self._score.gradient(self.image, self._image_bar)
+            self._blur.adjoint(self._image_bar, self._image_bar)
             self._binning.vjp(
                 self._points, self._weights, self._image_bar, with_weights=False, out=(self._points_bar, None)
             )
