@@ -11,7 +11,7 @@ from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.backend.scene_distances import SceneDistances
 from cmaxslam_fbp.geometry import so3
 from cmaxslam_fbp.geometry.rotation import Rotation
-from cmaxslam_fbp.trajectory.position_spline import PositionSpline
+from cmaxslam_fbp.trajectory.position_spline import PositionSpline, weights_at
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class HandMotion:
         turned = np.zeros((len(state.rotations), 3))
         for j in range(jacobians.shape[1]):
             _add_at(turned, first + j, np.einsum("tji,tj->ti", jacobians[:, j], by_turn))
-        first, weights = state.positions.weights_at(t_ns)
+        first, weights = weights_at(state.positions, t_ns)
         moved = np.zeros((len(state.positions), 3))
         for j in range(weights.shape[1]):
             _add_at(moved, first + j, weights[:, j, None] * by_position)
@@ -256,7 +256,7 @@ def _interpolation(positions: PositionSpline, t_ns: IntArray) -> csr_array:
     """Return the sparse matrix (T, K) that takes control positions to positions at times."""
     from scipy.sparse import csr_array
 
-    first, weights = positions.weights_at(t_ns)
+    first, weights = weights_at(positions, t_ns)
     columns = first[:, None] + np.arange(positions.order)
     rows = np.broadcast_to(np.arange(len(t_ns))[:, None], columns.shape)
     return csr_array((weights.ravel(), (rows.ravel(), columns.ravel())), shape=(len(t_ns), len(positions)))

@@ -78,11 +78,6 @@ class HandObjective:
             self._blur.forward(self.region.cut_out(known), out=self._known)
         self._height = float(np.vdot(own, own + self._known)) / float(own.sum(dtype=np.float64))
 
-    @property
-    def height(self) -> float:
-        """The mean height that an event saw at the start."""
-        return self._height
-
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the value, and its gradient by `theta`."""
         self.evaluations += 1

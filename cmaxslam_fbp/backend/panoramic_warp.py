@@ -7,13 +7,15 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import FloatArray, SingleArray
+from cmaxslam_fbp.arrays import FloatArray, IntArray, SingleArray
 from cmaxslam_fbp.backend import panoramic_warp_kernels as kernels
 from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
+from cmaxslam_fbp.trajectory.position_spline import PositionSpline, weights_at
+from cmaxslam_fbp.trajectory.spline import RotationSpline
 
-Times = npt.NDArray[np.int64]
+_MIN_EVENTS = 10.0  # of a control, where there are hardly any
 
 
 class HasRotations(Protocol):
@@ -42,7 +44,7 @@ class SlottedEvents:
 
     def __init__(self, events: Events, bearings: SingleArray, start_ns: int, end_ns: int, slot_ns: int) -> None:
         slots = max(1, -(-(end_ns - start_ns) // slot_ns))
-        self.edges_ns: Times = np.minimum(start_ns + slot_ns * np.arange(slots + 1, dtype=np.int64), end_ns)
+        self.edges_ns: IntArray = np.minimum(start_ns + slot_ns * np.arange(slots + 1, dtype=np.int64), end_ns)
         self._first = np.searchsorted(events.t_ns, self.edges_ns, side="left").astype(np.int64)  # event of each slot
         self._first[-1] = len(events)
         since = events.t_ns - start_ns
@@ -55,11 +57,15 @@ class SlottedEvents:
     def __len__(self) -> int:
         return len(self._place)
 
-    @property
-    def events_per_edge(self) -> FloatArray:
-        """How many events each edge of a slot speaks for (S + 1,)."""
-        counts = np.diff(self._first).astype(np.float64)
-        return np.asarray(np.append(counts, 0.0) / 2 + np.insert(counts, 0, 0.0) / 2)
+    def events_of_controls(self, spline: RotationSpline | PositionSpline) -> FloatArray:
+        """Return how many events each control of a spline speaks for (K,), at least a few."""
+        per_slot = np.diff(self._first).astype(np.float64)
+        per_edge = np.append(per_slot, 0.0) / 2 + np.insert(per_slot, 0, 0.0) / 2
+        first, weights = weights_at(spline, self.edges_ns)
+        counts = np.full(len(spline), _MIN_EVENTS)
+        for j in range(spline.order):
+            counts += np.bincount(first + j, weights[:, j] * per_edge, minlength=len(spline))
+        return counts
 
 
 class PanoramicWarp(SlottedEvents):
@@ -81,7 +87,7 @@ class PanoramicWarp(SlottedEvents):
         self.projection = projection
         self._size = tuple(np.float32(n) for n in (projection.width, projection.height, projection.focal_px))
 
-    def arrays(self) -> tuple[npt.NDArray[np.int64], SingleArray, SingleArray]:
+    def arrays(self) -> tuple[IntArray, SingleArray, SingleArray]:
         """Return the slot (N,) of every event, its place (N,) in it from 0 to 1, and its bearing (3, N)."""
         slots = np.repeat(np.arange(len(self._first) - 1), np.diff(self._first))
         return slots, self._place, self._bearings

@@ -21,13 +21,11 @@ from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.fbp import Binning
 from cmaxslam_fbp.geometry import so3
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
-from cmaxslam_fbp.trajectory.position_spline import PositionSpline
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 _MARGIN_PX = 12
 _NEARLY = 0.999
 _LENS_SHARE = 0.1  # expected curvature of the score by a lens parameter, per event and square pixel that it moves
-_MIN_EVENTS = 10.0  # of a control, where there are hardly any
 _SMALL_PX, _LEAST_MOVED, _TINY = 0.2, 0.01, 1e-300
 
 
@@ -98,7 +96,7 @@ class LensObjective:
         self._bend_strength = (
             priors.weight / (priors.turns * usual_bends(spline, control_times(spline), priors.rest_rad)) ** 2
         )
-        self._white_turns = Whitening(projection.focal_px**2 * self._events_of_controls(), self._bend_strength)
+        self._white_turns = Whitening(projection.focal_px**2 * warp.events_of_controls(spline), self._bend_strength)
         self._lens_strength = priors.weight / parameters.scales**2
         self.lens_whitening = self._expected_whitening(projection.focal_px)
         shares = {"focal": 1.0, "aspect": 0.5}
@@ -212,8 +210,7 @@ class LensObjective:
         return float(np.clip(-slope / (2 * by_weight), -0.5, 0.5))
 
     def _bearings(self, view: LensView) -> SingleArray:
-        rays = self._grid.expand(view.rays)
-        return np.ascontiguousarray(rays, np.float32)
+        return np.ascontiguousarray(self._grid.expand(view.rays), np.float32)
 
     def _split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return `delta'` (K, 3) and the changes (P,) of the lens parameters."""
@@ -243,16 +240,6 @@ class LensObjective:
             np.add.at(turned, first + j, np.einsum("tji,tj->ti", jacobians[:, j], by_turn))
         deltas = turns + np.einsum("j,jki->ki", changes, self._along)
         return np.asarray(np.einsum("kji,kj->ki", so3.left_jacobian(deltas), turned))
-
-    def _events_of_controls(self) -> FloatArray:
-        """Return how many events each control rotation speaks for (K,), at least a few."""
-        spline = self._start.rotations
-        placed = PositionSpline(spline.order, spline.start_ns, spline.step_ns, np.zeros((len(spline), 3)))
-        first, weights = placed.weights_at(self._warp.edges_ns)
-        counts = np.full(len(spline), _MIN_EVENTS)
-        for j in range(spline.order):
-            counts += np.bincount(first + j, weights[:, j] * self._warp.events_per_edge, minlength=len(spline))
-        return counts
 
     def _expected_whitening(self, focal_px: float) -> FloatArray:
         """Return `L^-T` (P, P), with `L L^T` the expected curvature by the lens parameters."""

@@ -121,6 +121,7 @@ class ContrastObjective:
         self._derivatives: list[SingleArray] = []
         self._workspace: SingleArray = np.empty((0, 7), np.float32)  # points, their adjoints, their curvatures
         self._weights: SingleArray | None = None
+        self._warp: Warp | None = None
         self._imaged: bytes | None = None  # the parameters that the image is of
         self._pulled: bytes | None = None  # those that `points_bar` belongs to
         self.evaluations = 0
@@ -149,14 +150,14 @@ class ContrastObjective:
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the score and its synthesized gradient (P,)."""
         value = self.value(theta)
-        return value, self._warp.pullback(theta, self._pull_back(theta))
+        return value, self._current.pullback(theta, self._pull_back(theta))
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the synthesized second derivatives (P, P)."""
         self.hessians += 1
         if self._second is not None:
             return self._second.hessian(theta)
-        warp = self._warp
+        warp = self._current
         self.make_image(theta)
         points_bar = self._pull_back(theta)
         self._binning.curvatures(self._points, self._weights, self._image_bar, out=self._curvatures)
@@ -185,7 +186,13 @@ class ContrastObjective:
         This is the covariance of the gradient if the events came independently of each other.
         """
         self.make_image(theta)
-        return self._warp.pullback_outer(theta, self._pull_back(theta))
+        return self._current.pullback_outer(theta, self._pull_back(theta))
+
+    @property
+    def _current(self) -> Warp:
+        if self._warp is None:
+            raise RuntimeError("the objective has no events yet: call use() first")
+        return self._warp
 
     def make_image(self, theta: FloatArray) -> None:
         """Make the image `B h(x(theta))`, unless it is there already."""
@@ -193,7 +200,7 @@ class ContrastObjective:
         if key == self._imaged:
             return
         self._imaged = self._pulled = None
-        self._warp.points(theta, self._points)
+        self._current.points(theta, self._points)
         self._binning(self._points, self._weights, out=self.image)
         self._blur.forward(self.image, self.image)
         self._imaged = key

@@ -72,6 +72,7 @@ class TorchObjective:
         self._second: TorchObjective | None = None
         if highest < 2:
             self._second = TorchObjective(shape, score, kernel=kernel, blur_sigma_px=blur_sigma_px, device=device)
+        self._warp: TensorWarp | None = None
         self._image = torch.zeros(shape, device=self._device)
         self.evaluations = 0
         self.hessians = 0
@@ -130,6 +131,8 @@ class TorchObjective:
 
     def _score_at(self, parameters: Tensor) -> Tensor:
         """Return the score for parameters (P, 1), or (P, N) for each event."""
+        if self._warp is None:
+            raise RuntimeError("the objective has no events yet: call use() first")
         points = self._warp.tensor_points(parameters, *self._arrays)
         image = self._blur.forward(self._binning(points, self._weights))
         self._image = image.detach()

@@ -9,7 +9,7 @@ from cmaxslam_fbp.fbp.kernels import Kernel, derivative_orders
 from cmaxslam_fbp.fbp.torch_module import Tensor, torch
 from cmaxslam_fbp.fbp.torch_operations import (
     FrameKernels,
-    Grid,
+    NamedFrames,
     Orders,
     gather,
     gradients_of,
@@ -34,7 +34,7 @@ class TorchBackend:
         self._name, self._shape = name_of(self._frames), shape
         self._value: Orders = ((0,) * len(shape),)
 
-    def _grid(self, owners: int | None = None) -> Grid:
+    def _grid(self, owners: int | None = None) -> NamedFrames:
         """Return the grid, of points that are shared among some frames; in a compiled graph its name."""
         if torch.compiler.is_compiling():
             return self._name if owners is None else f"{self._name}/{owners}"

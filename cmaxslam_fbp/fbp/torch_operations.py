@@ -57,7 +57,7 @@ class FrameKernels:
         return kernel_table(kernel, len(self.shape), is_single_precision=dtype != torch.float64)
 
 
-Grid = FrameKernels | str  # itself, or its name in a compiled graph
+NamedFrames = FrameKernels | str  # itself, or its name in a compiled graph
 _NAMES: dict[FrameKernels, str] = {}
 _NAMED: dict[str, FrameKernels] = {}
 
@@ -160,7 +160,7 @@ def raised(orders: Orders) -> Orders:
     return tuple(tuple(n + (e == d) for e, n in enumerate(order)) for order in orders for d in range(len(order)))
 
 
-def gradients_of(points: Tensor, frame: Tensor, owner: Tensor | None, grid: Grid, orders: Orders) -> Tensor:
+def gradients_of(points: Tensor, frame: Tensor, owner: Tensor | None, grid: NamedFrames, orders: Orders) -> Tensor:
     """Return the derivatives of `gather` with respect to the points: (..., N, M, D). Equal ones are gathered once."""
     higher = raised(orders)
     distinct = tuple(dict.fromkeys(higher))
@@ -308,19 +308,23 @@ class Gather(torch.autograd.Function):
         return gather(*_in_front(info, in_dims, points, frame, owner), *constants), 0
 
 
-def scatter(points: Tensor, values: Tensor, owner: Tensor | None, grid: Grid, orders: Orders, is_exact: bool) -> Tensor:
+def scatter(
+    points: Tensor, values: Tensor, owner: Tensor | None, grid: NamedFrames, orders: Orders, is_exact: bool
+) -> Tensor:
     """Return `Scatter` of the arguments; with the name of a grid, as a node of a compiled graph."""
     operation: Callable[..., Tensor] = scatter_node if isinstance(grid, str) else Scatter.apply
     return operation(points, values, owner, grid, _listed(grid, orders), is_exact)
 
 
-def gather(points: Tensor, frame: Tensor, owner: Tensor | None, grid: Grid, orders: Orders, is_exact: bool) -> Tensor:
+def gather(
+    points: Tensor, frame: Tensor, owner: Tensor | None, grid: NamedFrames, orders: Orders, is_exact: bool
+) -> Tensor:
     """Return `Gather` of the arguments; with the name of a grid, as a node of a compiled graph."""
     operation: Callable[..., Tensor] = gather_node if isinstance(grid, str) else Gather.apply
     return operation(points, frame, owner, grid, _listed(grid, orders), is_exact)
 
 
-def _listed(grid: Grid, orders: Orders) -> Orders | list[int]:
+def _listed(grid: NamedFrames, orders: Orders) -> Orders | list[int]:
     """Return orders as a node takes them: one behind the other."""
     return [n for order in orders for n in order] if isinstance(grid, str) else orders
 
