@@ -6,8 +6,7 @@ import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
-from cmaxslam_fbp.backend.panoramic_warp_kernels import look_up
-from cmaxslam_fbp.calibration.lens_kernels import pullback_to_pixels
+from cmaxslam_fbp.backend.panoramic_warp_kernels import look_up, pullback_to_pixels
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.trajectory.spline import RotationSpline

@@ -95,6 +95,8 @@ class ContrastObjective:
     ----------
     image : (rows, columns) float32
         That of the last evaluation, after the blur. It is overwritten by the next.
+    has_derivatives : bool
+        Whether there are any: not for rect binning without a reconstruction.
     """
 
     def __init__(
@@ -108,7 +110,7 @@ class ContrastObjective:
         blur_sigma_px: float = 0.0,
     ) -> None:
         highest = derivative_kernel(kernel, reconstruction, surrogate).highest_derivative
-        self._has_derivatives = highest > 0
+        self.has_derivatives = highest > 0
         # A binning without derivatives is refused, though its values exist: they are those of any reconstruction.
         self._binning = Binning(shape, kernel, reconstruction if highest else "linear", surrogate=surrogate)
         self._second: ContrastObjective | None = None
@@ -209,7 +211,7 @@ class ContrastObjective:
         """`xbar_i = sum_j hbar_j kappa'(x_i - j)` with `hbar = B^T s'(B h)`, unless it is there already."""
         key = theta.tobytes()
         if key != self._pulled:
-            if not self._has_derivatives:
+            if not self.has_derivatives:
                 raise ValueError("rect binning without a reconstruction has no gradient: use FiniteDifferences")
             self._score.gradient(self.image, self._image_bar)
             self._blur.adjoint(self._image_bar, self._image_bar)
