@@ -57,6 +57,14 @@ def _slot(rotations, m):
 
 
 @compiled(fastmath=REASSOCIATED)
+def add_to_edges(gradient, m, whole, later):
+    """Add a slot's sums of three numbers to its edges; `later` are weighted by the events' places."""
+    for e in range(3):
+        gradient[m, e] += whole[e] - later[e]
+        gradient[m + 1, e] += later[e]
+
+
+@compiled(fastmath=REASSOCIATED)
 def warp(first, place, bearings, rotations, width, height, focal, top, left, padding, points):
     """Write row and column, counted from `top` and `left`, of every event: `points` is (2 N,).
 
@@ -96,12 +104,7 @@ def pullback(first, place, bearings, rotations, focal, points_bar, gradient):
             h1 += s[i] * r1
             h2 += s[i] * r2
             h3 += s[i] * r3
-        gradient[m, 0] += g1 - h1
-        gradient[m, 1] += g2 - h2
-        gradient[m, 2] += g3 - h3
-        gradient[m + 1, 0] += h1
-        gradient[m + 1, 1] += h2
-        gradient[m + 1, 2] += h3
+        add_to_edges(gradient, m, (g1, g2, g3), (h1, h2, h3))
 
 
 @compiled(fastmath=REASSOCIATED)

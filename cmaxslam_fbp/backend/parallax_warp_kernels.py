@@ -13,6 +13,7 @@ from the map's centre in the event's direction, and `q = rho c.d`:
 
 import numpy as np
 
+from cmaxslam_fbp.backend.panoramic_warp_kernels import add_to_edges
 from cmaxslam_fbp.compiling import REASSOCIATED, compiled
 from cmaxslam_fbp.geometry.equirectangular_kernels import direction_gradient, project_fast
 
@@ -105,15 +106,5 @@ def pullback(
             l2 += s * p2
             l3 += s * p3
         by_gain[m] = total
-        by_turn[m, 0] += g1 - h1
-        by_turn[m, 1] += g2 - h2
-        by_turn[m, 2] += g3 - h3
-        by_turn[m + 1, 0] += h1
-        by_turn[m + 1, 1] += h2
-        by_turn[m + 1, 2] += h3
-        by_position[m, 0] += k1 - l1
-        by_position[m, 1] += k2 - l2
-        by_position[m, 2] += k3 - l3
-        by_position[m + 1, 0] += l1
-        by_position[m + 1, 1] += l2
-        by_position[m + 1, 2] += l3
+        add_to_edges(by_turn, m, (g1, g2, g3), (h1, h2, h3))
+        add_to_edges(by_position, m, (k1, k2, k3), (l1, l2, l3))
