@@ -71,13 +71,13 @@ class Variance:
 
     def gradient(self, image: Image, out: Image | None = None) -> Image:
         """`2/N (h - mu)`."""
-        out = _result(image, out)
+        out = np.empty_like(image) if out is None else out
         kernels.scale_about(_flat(image), self._mean(image), 2 / (self.pixels or image.size), _flat(out))
         return out
 
     def curvature(self, image: Image, out: Image | None = None) -> Image:
         """`2/N`."""
-        out = _result(image, out)
+        out = np.empty_like(image) if out is None else out
         out.fill(2 / (self.pixels or image.size))
         return out
 
@@ -145,13 +145,13 @@ class NegativeBinomial:
 
     def gradient(self, image: Image, out: Image | None = None) -> Image:
         """`psi(h + r) - psi(h + 1) + log p`, with the digamma function `psi`."""
-        out = _result(image, out)
+        out = np.empty_like(image) if out is None else out
         kernels.write_slopes(_flat(image), self.r, _gamma_ratio_tables(self.r)[1], math.log(self.p), _flat(out))
         return out
 
     def curvature(self, image: Image, out: Image | None = None) -> Image:
         """`psi'(h + r) - psi'(h + 1)`: positive for `r < 1`."""
-        out = _result(image, out)
+        out = np.empty_like(image) if out is None else out
         kernels.write_curvatures(_flat(image), self.r, _gamma_ratio_tables(self.r)[2], _flat(out))
         return out
 
@@ -189,7 +189,3 @@ def _flat(image: AnyImage) -> AnyImage:
     if not image.flags.c_contiguous:
         raise ValueError("an image must be C-contiguous; give a copy of the part that is meant")
     return image.reshape(-1)
-
-
-def _result(image: Image, out: Image | None) -> Image:
-    return np.empty_like(image) if out is None else out

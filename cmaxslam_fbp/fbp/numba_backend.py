@@ -19,9 +19,8 @@ import numpy.typing as npt
 from cmaxslam_fbp.errors import BinningError
 from cmaxslam_fbp.fbp import loops_numba as loops
 from cmaxslam_fbp.fbp.array_backend import Array, ArrayBackend
-from cmaxslam_fbp.fbp.bins_numba import lane_table, lanes
 from cmaxslam_fbp.fbp.kernels import Kernel
-from cmaxslam_fbp.fbp.tables import KernelTable, kernel_table
+from cmaxslam_fbp.fbp.tables import KernelTable, kernel_table, lane_table, lanes
 
 _MAX_BINS = 2**31 - 1
 make_loop: Callable[..., Any] = lru_cache(maxsize=None)(lambda make, *constants: make(*constants))
