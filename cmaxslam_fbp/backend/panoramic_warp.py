@@ -45,7 +45,7 @@ class SlottedEvents:
     def __init__(self, events: Events, bearings: SingleArray, start_ns: int, end_ns: int, slot_ns: int) -> None:
         slots = max(1, -(-(end_ns - start_ns) // slot_ns))
         self.edges_ns: IntArray = np.minimum(start_ns + slot_ns * np.arange(slots + 1, dtype=np.int64), end_ns)
-        self._first = np.searchsorted(events.t_ns, self.edges_ns, side="left").astype(np.int64)  # event of each slot
+        self._first = np.searchsorted(events.t_ns, self.edges_ns, side="left").astype(np.int64)  # of each slot
         self._first[-1] = len(events)
         since = events.t_ns - start_ns
         slot = np.minimum(since // slot_ns, slots - 1)
@@ -102,7 +102,7 @@ class PanoramicWarp(SlottedEvents):
         """Return the row and column (N, 2) of every event in the frame of a region, or in the whole panorama."""
         out = np.empty((len(self), 2), np.float32) if out is None else out
         corner = (0, 0, 0) if region is None else (region.top, region.left, region.padding)
-        frame = *self._size, *(np.float32(n) for n in corner)
+        frame = (*self._size, *(np.float32(n) for n in corner))
         kernels.warp(self._first, self._place, self._bearings, rotations, *frame, out.reshape(-1))
         return out
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
-from cmaxslam_fbp.backend.hand_motion import Priors, Whitening, control_times, second_difference_transposed, usual_bends
+from cmaxslam_fbp.backend.hand_motion import Priors, Whitening, control_times, second_difference_transposed
 from cmaxslam_fbp.backend.region import Region, find_region
 from cmaxslam_fbp.calibration.area_weights import AreaWeights
 from cmaxslam_fbp.calibration.bearing_grid import BearingGrid, LensView
@@ -93,10 +93,8 @@ class LensObjective:
         self._frame: SingleArray = np.empty(self.region.frame_shape, np.float32)
         self._turns = 3 * len(spline)
         self._along = compensating_turns(view, spline, control_times(spline), warp.edges_ns)
-        self._bend_strength = (
-            priors.weight / (priors.turns * usual_bends(spline, control_times(spline), priors.rest_rad)) ** 2
-        )
-        self._white_turns = Whitening(projection.focal_px**2 * warp.events_of_controls(spline), self._bend_strength)
+        self._turn_strength = priors.strength(priors.turns, spline, control_times(spline))
+        self._white_turns = Whitening(projection.focal_px**2 * warp.events_of_controls(spline), self._turn_strength)
         self._lens_strength = priors.weight / parameters.scales**2
         self.lens_whitening = self._expected_whitening(projection.focal_px)
         shares = {"focal": 1.0, "aspect": 0.5}
@@ -182,11 +180,11 @@ class LensObjective:
         by_lens += by_areas
         if not self.region.padding:
             by_lens += by_log_scale * self._scale_shares
-        bends = np.diff(turns, 2, axis=0)
-        by_bends = self._bend_strength[:, None] * bends
+        differences = np.diff(turns, 2, axis=0)
+        by_differences = self._turn_strength[:, None] * differences
         off = state.values - self._parameters.priors
-        cost = 0.5 * (np.vdot(bends, by_bends) + self._lens_strength @ off**2)
-        by_turns = by_delta + second_difference_transposed(by_bends)
+        cost = 0.5 * (np.vdot(differences, by_differences) + self._lens_strength @ off**2)
+        by_turns = by_delta + second_difference_transposed(by_differences)
         by_lens += self._lens_strength * off
         gradient = np.concatenate([self._white_turns.pull(by_turns), self.lens_whitening.T @ by_lens])
         return value + float(cost), gradient

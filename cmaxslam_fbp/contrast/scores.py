@@ -146,13 +146,15 @@ class NegativeBinomial:
     def gradient(self, image: Image, out: Image | None = None) -> Image:
         """`psi(h + r) - psi(h + 1) + log p`, with the digamma function `psi`."""
         out = np.empty_like(image) if out is None else out
-        kernels.write_slopes(_flat(image), self.r, _gamma_ratio_tables(self.r)[1], math.log(self.p), _flat(out))
+        table = _gamma_ratio_tables(self.r)[1]
+        kernels.write_derivatives(_flat(image), self.r, table, 1, math.log(self.p), _flat(out))
         return out
 
     def curvature(self, image: Image, out: Image | None = None) -> Image:
         """`psi'(h + r) - psi'(h + 1)`: positive for `r < 1`."""
         out = np.empty_like(image) if out is None else out
-        kernels.write_curvatures(_flat(image), self.r, _gamma_ratio_tables(self.r)[2], _flat(out))
+        table = _gamma_ratio_tables(self.r)[2]
+        kernels.write_derivatives(_flat(image), self.r, table, 2, 0.0, _flat(out))
         return out
 
     def mean_curvature(self, image: AnyImage) -> float:

@@ -33,9 +33,8 @@ class ArrayBackend:
         array = np.asarray(points)
         if array.ndim != 2 or array.shape[1] != len(self.shape):
             raise BinningError(f"points must have the shape (N, {len(self.shape)}), not {array.shape}")
-        return _fit(
-            array, self._dtype or np.dtype(np.float32 if array.dtype in (np.float32, np.float16) else np.float64)
-        )
+        own = np.float32 if array.dtype in (np.float32, np.float16) else np.float64
+        return _fit(array, self._dtype or np.dtype(own))
 
     def like(self, values: npt.ArrayLike, x: Array, shape: tuple[int, ...], name: str) -> Array:
         """Return what belongs to the points `x`, in their type; a `BinningError` where it has another shape."""
