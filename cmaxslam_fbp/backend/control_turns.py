@@ -29,11 +29,7 @@ class ControlTurns:
         self._spline, self._first_free = spline, first_free
         self._free = slice(first_free, len(spline) - held)
         self._prior = prior * _chain(len(spline) - held - first_free, first_free > 0, held > 0)
-
-    @property
-    def parameter_count(self) -> int:
-        """The length of `delta`."""
-        return len(self._prior)
+        self.parameter_count = len(self._prior)  # of `delta`
 
     def spline_at(self, delta: FloatArray) -> RotationSpline:
         """Return the trajectory of a `delta`."""

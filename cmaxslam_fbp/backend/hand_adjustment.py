@@ -23,7 +23,6 @@ from cmaxslam_fbp.trajectory.spline import RotationSpline
 KNOTS = 2  # knots of the rotation per knot of the position: a hand has mass
 
 _SLOT_NS = 5_000_000  # time over which the motion is taken as linear
-_MIN_EVENTS = 10.0  # of a control, where there are hardly any
 # Expected curvatures of the score, per event and square pixel: of a turn; of a move, which after its compensation shows
 # only towards the image's border; and of a relative change of the distances, which only the parallax shows.
 _TURN_SHARE, _MOVE_SHARE, _DISTANCE_SHARE = 1.0, 0.1, 0.001
@@ -109,9 +108,8 @@ class Past:
 class HandAdjuster:
     """Adjusts a motion and distances to events by L-BFGS."""
 
-    def __init__(self, camera: Camera, priors: Priors | None = None) -> None:
+    def __init__(self, camera: Camera) -> None:
         self._bearings: SingleArray = camera.bearings().astype(np.float32)
-        self._priors = priors or Priors()
         self.evaluations = 0
         self.gain = 0.0  # of the last adjustment, relative to the score before it
 
@@ -128,19 +126,19 @@ class HandAdjuster:
         distances = SceneDistances(stage.degree, start.seen.reshape(-1))
         state = HandState(start.rotations, start.positions, distances.fit(start.inverse.reshape(-1)))
         per_event, spline = projection.focal_px**2, start.rotations
-        placed = PositionSpline(spline.order, spline.start_ns, spline.step_ns, np.zeros((len(spline), 3)))
         by_distances = per_event * _DISTANCE_SHARE
         curvatures = (
-            per_event * _TURN_SHARE * _events_of(warp, placed),
-            per_event * _MOVE_SHARE * _events_of(warp, start.positions),
+            per_event * _TURN_SHARE * warp.events_of_controls(spline),
+            per_event * _MOVE_SHARE * warp.events_of_controls(start.positions),
             by_distances * float(start.seen.sum()),
         )
         axis_inverse = distances.everywhere(state.coefficients).reshape(-1)[cells_of(optical_axes(spline))]
         held, image = (0, None) if past is None else (past.held, past.image)
         memory = 0.0 if past is None else by_distances * float(past.seen.sum())
-        motion = HandMotion(state, distances, axis_inverse, self._priors, curvatures, held)
+        priors = Priors()
+        motion = HandMotion(state, distances, axis_inverse, priors, curvatures, held)
         objective = HandObjective(
-            warp, motion, distances, projection, stage.blur_sigma_px, self._priors, known=image, memory=memory
+            warp, motion, distances, projection, stage.blur_sigma_px, priors, known=image, memory=memory
         )
         found = self._minimised(objective, motion, stage)
         return HandHeld(found.rotations, found.positions, distances.everywhere(found.coefficients), start.seen)
@@ -181,12 +179,3 @@ def cells_of(rays: FloatArray) -> IntArray:
     x, y = TABLE.project(rays).T
     rows = np.clip(np.rint(y), 0, TABLE.height - 1).astype(np.int64)
     return rows * TABLE.width + np.rint(x).astype(np.int64) % TABLE.width
-
-
-def _events_of(warp: ParallaxWarp, spline: PositionSpline) -> FloatArray:
-    """Return how many events each control of a spline speaks for (K,), at least a few."""
-    first, weights = spline.weights_at(warp.edges_ns)
-    counts = np.full(len(spline), _MIN_EVENTS)
-    for j in range(spline.order):
-        counts += np.bincount(first + j, weights[:, j] * warp.events_per_edge, minlength=len(spline))
-    return counts

@@ -11,7 +11,7 @@ from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.backend.scene_distances import SceneDistances
 from cmaxslam_fbp.geometry import so3
 from cmaxslam_fbp.geometry.rotation import Rotation
-from cmaxslam_fbp.trajectory.position_spline import PositionSpline
+from cmaxslam_fbp.trajectory.position_spline import PositionSpline, weights_at
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 if TYPE_CHECKING:
@@ -61,6 +61,21 @@ class Priors:
     rest_rad: float = 5e-4
     distances: float = 0.3
     weight: float = 10.0
+
+    def strength(self, share: float, rotations: RotationSpline, t_ns: IntArray) -> FloatArray:
+        """Return `weight / (share r)^2` (T - 2,), with the usual second difference `r` of rotations at times (T,).
+
+        `r` in radians is the RMS over the time around each of them.
+        """
+        covered = np.clip(t_ns, rotations.start_ns, rotations.end_ns)  # longer knots of positions may end later
+        turned = Rotation.from_quat(rotations.quaternions_at(covered))
+        steps = turned[1:].as_matrix() @ turned[:-1].as_matrix().transpose(0, 2, 1)
+        differences = np.diff(Rotation.from_matrix(steps).as_rotvec(), axis=0)
+        reach = max(round(_AROUND_NS * len(t_ns) / max(int(t_ns[-1] - t_ns[0]), 1)), 1)
+        window = np.ones(2 * reach + 1) / (2 * reach + 1)
+        squares = np.convolve(np.pad((differences**2).sum(axis=1), reach, mode="edge"), window, mode="valid")
+        usual = np.sqrt(squares + self.rest_rad**2)
+        return np.asarray(self.weight / (share * usual) ** 2)
 
 
 class Whitening:
@@ -123,7 +138,9 @@ class HandMotion:
         held: int = 0,
     ) -> None:
         self._start, self._distances = start, distances
-        self.turn_strength, self.position_strength = self._strengths(priors)
+        rotations, positions = start.rotations, start.positions
+        self.turn_strength = priors.strength(priors.turns, rotations, control_times(rotations))
+        self.position_strength = priors.strength(priors.positions, rotations, control_times(positions))
         self.reach_strength = priors.weight / priors.reach**2
         by_turn, by_move = curvatures[0].copy(), curvatures[1] + self.reach_strength
         by_turn[:held] = by_move[:held] = _HELD
@@ -157,13 +174,6 @@ class HandMotion:
         rotations = start.rotations.with_perturbation(0, self._deltas(turns, controls))
         return HandState(rotations, replace(start.positions, controls=controls), coefficients)
 
-    def _strengths(self, priors: Priors) -> tuple[FloatArray, FloatArray]:
-        """Return the inverse squares of usual second differences: of the turns (K - 2,) and the positions (L - 2,)."""
-        rotations, positions = self._start.rotations, self._start.positions
-        turns = priors.turns * usual_bends(rotations, control_times(rotations), priors.rest_rad)
-        moves = priors.positions * usual_bends(rotations, control_times(positions), priors.rest_rad)
-        return priors.weight / turns**2, priors.weight / moves**2
-
     def gradient(
         self,
         theta: FloatArray,
@@ -178,7 +188,7 @@ class HandMotion:
         turned = np.zeros((len(state.rotations), 3))
         for j in range(jacobians.shape[1]):
             _add_at(turned, first + j, np.einsum("tji,tj->ti", jacobians[:, j], by_turn))
-        first, weights = state.positions.weights_at(t_ns)
+        first, weights = weights_at(state.positions, t_ns)
         moved = np.zeros((len(state.positions), 3))
         for j in range(weights.shape[1]):
             _add_at(moved, first + j, weights[:, j, None] * by_position)
@@ -220,24 +230,12 @@ def stretch(bounded: FloatArray) -> FloatArray:
     return np.asarray(bounded / np.sqrt(1 - shares))
 
 
-def usual_bends(rotations: RotationSpline, t_ns: IntArray, least_rad: float) -> FloatArray:
-    """Return the RMS second difference (T - 2,) in radians of rotations at times (T,), around each of them."""
-    covered = np.clip(t_ns, rotations.start_ns, rotations.end_ns)  # longer knots of positions may end later
-    turned = Rotation.from_quat(rotations.quaternions_at(covered))
-    steps = turned[1:].as_matrix() @ turned[:-1].as_matrix().transpose(0, 2, 1)
-    bends = np.diff(Rotation.from_matrix(steps).as_rotvec(), axis=0)
-    reach = max(round(_AROUND_NS * len(t_ns) / max(int(t_ns[-1] - t_ns[0]), 1)), 1)
-    window = np.ones(2 * reach + 1) / (2 * reach + 1)
-    squares = np.convolve(np.pad((bends**2).sum(axis=1), reach, mode="edge"), window, mode="valid")
-    return np.asarray(np.sqrt(squares + least_rad**2))
-
-
-def second_difference_transposed(bends: FloatArray) -> FloatArray:
+def second_difference_transposed(differences: FloatArray) -> FloatArray:
     """Return the transpose of the second difference, of rows (K - 2, 3): (K, 3)."""
-    sums = np.zeros((len(bends) + 2, 3))
-    sums[:-2] += bends
-    sums[1:-1] -= 2 * bends
-    sums[2:] += bends
+    sums = np.zeros((len(differences) + 2, 3))
+    sums[:-2] += differences
+    sums[1:-1] -= 2 * differences
+    sums[2:] += differences
     return sums
 
 
@@ -256,7 +254,7 @@ def _interpolation(positions: PositionSpline, t_ns: IntArray) -> csr_array:
     """Return the sparse matrix (T, K) that takes control positions to positions at times."""
     from scipy.sparse import csr_array
 
-    first, weights = positions.weights_at(t_ns)
+    first, weights = weights_at(positions, t_ns)
     columns = first[:, None] + np.arange(positions.order)
     rows = np.broadcast_to(np.arange(len(t_ns))[:, None], columns.shape)
     return csr_array((weights.ravel(), (rows.ravel(), columns.ravel())), shape=(len(t_ns), len(positions)))

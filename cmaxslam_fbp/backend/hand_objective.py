@@ -78,11 +78,6 @@ class HandObjective:
             self._blur.forward(self.region.cut_out(known), out=self._known)
         self._height = float(np.vdot(own, own + self._known)) / float(own.sum(dtype=np.float64))
 
-    @property
-    def height(self) -> float:
-        """The mean height that an event saw at the start."""
-        return self._height
-
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the value, and its gradient by `theta`."""
         self.evaluations += 1
@@ -114,13 +109,13 @@ class HandObjective:
     def _prior(self, theta: FloatArray, state: HandState) -> tuple[float, FloatArray]:
         """Return the cost of second differences and of distances, with its gradient."""
         turns, motion, s = self._motion.split(theta)[0], self._motion, state.coefficients
-        bends, curves = np.diff(turns, 2, axis=0), np.diff(state.positions.controls, 2, axis=0)
-        by_bends, by_curves = motion.turn_strength[:, None] * bends, motion.position_strength[:, None] * curves
-        cost = 0.5 * (np.vdot(bends, by_bends) + np.vdot(curves, by_curves) + self._distance_strength * (s @ s))
+        turned, moved = np.diff(turns, 2, axis=0), np.diff(state.positions.controls, 2, axis=0)
+        by_turned, by_moved = motion.turn_strength[:, None] * turned, motion.position_strength[:, None] * moved
+        cost = 0.5 * (np.vdot(turned, by_turned) + np.vdot(moved, by_moved) + self._distance_strength * (s @ s))
         controls = state.positions.controls
         cost += 0.5 * motion.reach_strength * np.vdot(controls, controls)
-        by_controls = second_difference_transposed(by_curves) + motion.reach_strength * controls
+        by_controls = second_difference_transposed(by_moved) + motion.reach_strength * controls
         changed = s - self._start_coefficients
         cost += 0.5 * self._memory * float(changed @ changed)
         by_s = self._distance_strength * s + self._memory * changed
-        return float(cost), motion.pull(theta, second_difference_transposed(by_bends), by_controls, by_s)
+        return float(cost), motion.pull(theta, second_difference_transposed(by_turned), by_controls, by_s)

@@ -10,7 +10,6 @@ import numpy as np
 
 from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.backend.hand_adjustment import HandAdjuster, HandHeld, HandStage
-from cmaxslam_fbp.backend.hand_motion import Priors
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.camera import Camera
 
@@ -44,10 +43,9 @@ class HandRefinement:
         start: HandHeld,
         model: Literal["sphere", "scene"] = "scene",
         stages: tuple[HandStage, ...] = STAGES,
-        priors: Priors | None = None,
         most_passages: int = MOST_PASSAGES,
     ) -> None:
-        self.adjuster = HandAdjuster(camera, priors)
+        self.adjuster = HandAdjuster(camera)
         self._stages = stages if model == "scene" else tuple(replace(stage, degree=0) for stage in stages)
         self._all = without_hot_pixels(passages, camera)
         every = max(1, -(-len(self._all) // most_passages))

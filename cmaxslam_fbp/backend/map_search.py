@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
-from cmaxslam_fbp.backend import relocalisation_kernels as kernels
+from cmaxslam_fbp.backend import panorama_kernels as kernels
 from cmaxslam_fbp.backend.panorama import PanoramaMap
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
@@ -80,37 +80,30 @@ class MapSearch:
         for factor, kept in zip(self._factors, _KEPT[-len(self._factors) :], strict=True):
             step = self._step(factor)
             known = panorama.blocks(factor)
-            if not places:
+            if factor == self._factors[0]:
                 known = _blurred(known)  # so that the steps between rotations miss nothing
                 rotations = self._all_rotations(known, factor, step)
             else:
                 rotations = self._neighbours(places, step)
                 looks = np.repeat(np.repeat(looks, 2, axis=0), 2, axis=1)
-            if not len(rotations):
-                return []
             scores = self.scores(rotations, self._cells(points, looks, factor), known, factor)
             is_last = factor == self._factors[-1]
             apart = _APART_STEPS * self._step(self._factors[0] if is_last else factor)
             places = _best(rotations, scores, kept, apart)
+            if not places:
+                break
         return places
 
     def scores(self, rotations: FloatArray, cells: Cells, known: SingleArray, factor: int) -> FloatArray:
         """Return the correlation (M,) with the blocks of a map for each of the rotations (M, 3, 3); see the kernel."""
         scores = np.empty(len(rotations))
-        size = tuple(
-            np.float32(n) for n in (self._projection.width, self._projection.height, self._projection.focal_px)
-        )
+        projection = self._projection
+        size = np.array([projection.width, projection.height, projection.focal_px], np.float32)
+        flat = np.ascontiguousarray(rotations.reshape(-1, 9), np.float32)
         kernels.score_rotations(
-            np.ascontiguousarray(rotations.reshape(-1, 9), np.float32),
-            cells.directions,
-            cells.values,
-            cells.events,
-            known,
-            np.float32(factor),
-            size,
-            _MIN_OVERLAP,
-            scores,
-        )
+            flat, cells.directions, cells.values, cells.events, known, np.float32(factor), tuple(size),
+            _MIN_OVERLAP, scores,
+        )  # fmt: skip
         return scores
 
     def _step(self, factor: int) -> float:
@@ -168,9 +161,8 @@ class MapSearch:
         """Return the rotations (M, 3, 3) a step beside those of places in all directions, and their own."""
         steps = np.array([step, step, step / self._radius])
         turns = np.stack(np.meshgrid(*[(-1, 0, 1)] * 3, indexing="ij"), axis=-1).reshape(-1, 3) * steps
-        return (np.stack([place.R_wc for place in places])[:, None] @ Rotation.from_rotvec(turns).as_matrix()).reshape(
-            -1, 3, 3
-        )
+        own = np.stack([place.R_wc for place in places])
+        return (own[:, None] @ Rotation.from_rotvec(turns).as_matrix()).reshape(-1, 3, 3)
 
 
 def _blurred(known: SingleArray) -> SingleArray:

@@ -27,8 +27,8 @@ _MEASUREMENT = (HandStage(1024, 2.0, 0, 40), HandStage(1024, 1.0, 2, 40))
 _LEAST_GAIN = 0.004
 
 
-class _Stretch:
-    """Some passages of a part of the recording."""
+class _Sample:
+    """Some passages of a part of the recording, spread evenly."""
 
     def __init__(self, start_ns: int) -> None:
         self.start_ns, self.passed = start_ns, 0
@@ -61,7 +61,7 @@ class ParallaxEvidence:
 
     def __init__(self, shortest_ns: int = SHORTEST_NS) -> None:
         self._shortest_ns = shortest_ns
-        self._fullest = self._last = _Stretch(0)
+        self._fullest = self._last = _Sample(0)
         self._is_prepared = False
 
     def add(self, passages: Events) -> None:
@@ -69,7 +69,7 @@ class ParallaxEvidence:
         if not len(passages):
             return
         if not self._last.parts or passages.t_ns[-1] >= self._last.start_ns + _LONGEST_NS:
-            self._last = _Stretch(int(passages.t_ns[0]))
+            self._last = _Sample(int(passages.t_ns[0]))
         self._last.add(passages)
         if self._last.passed > self._fullest.passed:
             self._fullest = self._last

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend import parallax_warp_kernels as kernels
-from cmaxslam_fbp.backend.panoramic_warp import HasRotations, cut_into_slots
-from cmaxslam_fbp.backend.panoramic_warp_kernels import look_up
+from cmaxslam_fbp.backend.panoramic_warp import HasRotations, SlottedEvents
 from cmaxslam_fbp.backend.region import Region
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
@@ -26,18 +25,17 @@ class HasPositions(Protocol):
         ...
 
 
-class ParallaxWarp:
+class ParallaxWarp(SlottedEvents):
     """Carries events to the panorama: `p_i = pi(R(t_i) b_i + rho_i c(t_i))`, with the weight `exp(-rho_i c.d_i)`.
 
     `rho_i` is looked up in a table of inverse distances, in the direction that `locate` found last. The equations stand
     in `parallax_warp_kernels`.
 
+    The motion is taken as linear in each slot.
+
     Parameters
     ----------
-    events : the events, ordered by time, all in `[start_ns, end_ns]`
-    bearings : (height, width, 3) float32, the direction that every pixel of the sensor sees
-    start_ns, end_ns : the time that the slots cover
-    slot_ns : the length of a slot, over which the motion is taken as linear
+    events, bearings, start_ns, end_ns, slot_ns : as in `SlottedEvents`
     table : the panorama of the table of inverse distances
     has_map : whether the events meet a map of earlier ones: then the mean weight of each slot is one
     """
@@ -53,23 +51,12 @@ class ParallaxWarp:
         *,
         has_map: bool = False,
     ) -> None:
-        self.edges_ns, self._first, self._place = cut_into_slots(events.t_ns, start_ns, end_ns, slot_ns)
-        self._bearings: SingleArray = np.empty((3, len(events)), np.float32)
-        look_up(events.x, events.y, bearings, self._bearings)
+        super().__init__(events, bearings, start_ns, end_ns, slot_ns)
         self.table = table
         self.cells: npt.NDArray[np.int32] = np.zeros(len(events), np.int32)
         # What all slots have in common stays in the weights where events meet only one another.
         self._shares = np.zeros(len(self._first) - 1) if has_map else np.diff(self._first) / max(len(events), 1)
         self._weights: SingleArray = np.empty(len(events), np.float32)
-
-    def __len__(self) -> int:
-        return len(self._place)
-
-    @property
-    def events_per_edge(self) -> FloatArray:
-        """How many events each edge of a slot speaks for (S + 1,)."""
-        counts = np.diff(self._first).astype(np.float64)
-        return np.asarray(np.append(counts, 0.0) / 2 + np.insert(counts, 0, 0.0) / 2)
 
     def poses(self, rotations: HasRotations, positions: HasPositions) -> SingleArray:
         """Return rotation and position (S + 1, 12) at the edges of the slots."""
@@ -79,14 +66,11 @@ class ParallaxWarp:
     def gains(self, poses: SingleArray) -> SingleArray:
         """Return `a = exp(k (c.f - mean c.f))` (S,), by which no slot counts more or less where it is displaced.
 
-        With a map there is no mean: a window that could weigh more would gain from being behind its place.
+        `c.f` is how far ahead, along the optical axis, the camera is at the start of each slot. With a map there is no
+        mean: a window that could weigh more would gain from being behind its place.
         """
-        ahead = self._ahead(poses)
+        ahead = np.einsum("mi,mi->m", poses[:-1, 2:9:3].astype(np.float64), poses[:-1, 9:].astype(np.float64))
         return np.asarray(np.exp(_AXIS_SHARE * (ahead - self._shares @ ahead)), np.float32)
-
-    def _ahead(self, poses: SingleArray) -> FloatArray:
-        """Return how far ahead, along the optical axis, the camera is at the start of each slot: `c.f` (S,)."""
-        return np.einsum("mi,mi->m", poses[:-1, 2:9:3].astype(np.float64), poses[:-1, 9:].astype(np.float64))
 
     def locate(self, poses: SingleArray, inverse: SingleArray) -> None:
         """Find for each event the cell of the table that it looks at, from the map's centre, along these poses."""

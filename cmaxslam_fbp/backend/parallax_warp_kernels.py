@@ -11,16 +11,13 @@ from the map's centre in the event's direction, and `q = rho c.d`:
 
 # mypy: ignore-errors
 
-import math
-
 import numpy as np
 
+from cmaxslam_fbp.backend.panoramic_warp_kernels import add_to_edges
 from cmaxslam_fbp.compiling import REASSOCIATED, compiled
-from cmaxslam_fbp.geometry.equirectangular_kernels import project_fast
+from cmaxslam_fbp.geometry.equirectangular_kernels import direction_gradient, project_fast
 
-_ZERO, _HALF, _ONE, _TWO = np.float32(0), np.float32(0.5), np.float32(1), np.float32(2)
-_MIN_SQUARE = np.float32(1e-6)  # of the cosine of the latitude: see `equirectangular.MIN_COS_LATITUDE`
-_TINY = np.float32(1e-30)
+_ZERO, _HALF, _ONE = np.float32(0), np.float32(0.5), np.float32(1)
 
 
 @compiled(fastmath=REASSOCIATED)
@@ -86,16 +83,7 @@ def pullback(
             q = rho * along
             reach = rho * (_ONE + q)
             x, y, z = d1 + reach * c1, d2 + reach * c2, d3 + reach * c3
-            # g = (d pi / dX)^T of the point's cotangent
-            square = x * x + z * z
-            whole = square + y * y
-            least = _MIN_SQUARE * whole
-            bounded = square if square > least else least
-            turned = focal * points_bar[2 * i + 1] / bounded
-            level = math.sqrt(square if square > _TINY else _TINY)
-            risen = focal * points_bar[2 * i] / whole
-            tilt = -risen * y / level
-            x1, x2, x3 = turned * z + tilt * x, risen * level, -turned * x + tilt * z
+            x1, x2, x3 = direction_gradient(x, y, z, focal, points_bar[2 * i + 1], points_bar[2 * i])
             slide = c1 * x1 + c2 * x2 + c3 * x3
             # by q: of the weight, and of the reach rho (1 + q)
             by_q = gain * weights_bar[i] * (q - _ONE) + rho * slide
@@ -118,15 +106,5 @@ def pullback(
             l2 += s * p2
             l3 += s * p3
         by_gain[m] = total
-        by_turn[m, 0] += g1 - h1
-        by_turn[m, 1] += g2 - h2
-        by_turn[m, 2] += g3 - h3
-        by_turn[m + 1, 0] += h1
-        by_turn[m + 1, 1] += h2
-        by_turn[m + 1, 2] += h3
-        by_position[m, 0] += k1 - l1
-        by_position[m, 1] += k2 - l2
-        by_position[m, 2] += k3 - l3
-        by_position[m + 1, 0] += l1
-        by_position[m + 1, 1] += l2
-        by_position[m + 1, 2] += l3
+        add_to_edges(by_turn, m, (g1, g2, g3), (h1, h2, h3))
+        add_to_edges(by_position, m, (k1, k2, k3), (l1, l2, l3))

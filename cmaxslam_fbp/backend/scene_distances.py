@@ -20,7 +20,7 @@ class SceneDistances:
 
     `Y_j` span the real spherical harmonics of degree 1 to `degree`; over the directions that events come from they have
     zero means, mean squares of one, and no correlation. This is the gauge, in which the mean of `log rho` is zero (but
-    for the bend of the tanh), and in which `s_j` are relative distances. Degree 0, no harmonics, is a sphere.
+    for the tanh), and in which `s_j` are relative distances. Degree 0, no harmonics, is a sphere.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class SceneDistances:
 
     def gradient(self, coefficients: FloatArray, by_table: FloatArray) -> FloatArray:
         """Return the gradient (J,) by the coefficients, from that (cells,) by the table."""
-        bend = np.tanh(self._basis @ coefficients / _LIMIT)
-        slopes = np.exp(_LIMIT * bend) * (1 - bend**2)
+        squashed = np.tanh(self._basis @ coefficients / _LIMIT)
+        slopes = np.exp(_LIMIT * squashed) * (1 - squashed**2)
         return np.asarray((slopes * by_table[self.seen]) @ self._basis)
 
     def everywhere(self, coefficients: FloatArray) -> FloatArray:
@@ -67,9 +67,9 @@ class SceneDistances:
 
     def fit(self, table: FloatArray) -> FloatArray:
         """Return the coefficients that come closest to a table of inverse distances where events look."""
-        bends = np.clip(np.log(table[self.seen]) / _LIMIT, -0.99, 0.99)
+        squashed = np.clip(np.log(table[self.seen]) / _LIMIT, -0.99, 0.99)
         weights = self._counts[self.seen] / self._counts.sum()
-        return np.asarray((_LIMIT * np.arctanh(bends) * weights) @ self._basis)
+        return np.asarray((_LIMIT * np.arctanh(squashed) * weights) @ self._basis)
 
 
 def as_single(table: FloatArray) -> SingleArray:

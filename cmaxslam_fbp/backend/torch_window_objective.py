@@ -61,10 +61,8 @@ class TorchWindowObjective:
         spline = self._turns.spline_at(delta)
         directions, points = self._project(spline)
         _, frame_bar = self._adjoint_frame(points)
-        curved = curved_binning(self._binning)
-        axes = torch.eye(2, dtype=points.dtype, device=points.device)
-        along = [curved.hvp(points, None, frame_bar, axis.expand_as(points)) for axis in axes]
-        by_edge = self._tensors.pullback_curvature(directions, torch.stack(along, dim=-1))
+        curvatures = curved_binning(self._binning).curvatures(points, None, frame_bar)
+        by_edge = self._tensors.pullback_curvature(directions, curvatures)
         return self._turns.hessian(spline, self._warp.edges_ns, by_edge)
 
     def _project(self, spline: RotationSpline) -> tuple[Any, Any]:

@@ -63,35 +63,31 @@ class WindowObjective:
         self._turns, self._warp, self._region, self._map = turns, view.warp, view.region, view.map_image
         self._binning, self._blur, self._score = contrast.binning, contrast.blur, contrast.score
         # An evaluation allocates nothing of the size of the events or of the image.
-        self._points, self._points_bar, self._direction, self._products = (
-            np.empty((len(view.warp), 2), np.float32) for _ in range(4)
-        )
+        self._points, self._points_bar = (np.empty((len(view.warp), 2), np.float32) for _ in range(2))
+        self._curvatures: SingleArray = np.empty((len(view.warp), 3), np.float32)
         self._frame: SingleArray = np.empty(view.region.frame_shape, np.float32)
         self._blurred, self._bar = (np.empty(view.region.shape, np.float32) for _ in range(2))
+        self._rendered: bytes | None = None  # the turns that the image is of
         self.evaluations = 0
         self.hessians = 0
 
     def window_image(self, delta: FloatArray) -> SingleArray:
         """Return `I_L` (rows, columns)."""
-        self._warp.points(self._warp.rotations(self._turns.spline_at(delta)), self._region, self._points)
-        return self._region.image_of(self._binning(self._points, out=self._frame)).copy()
+        self._render(delta)
+        return self._region.image_of(self._frame).copy()
 
     def value(self, delta: FloatArray) -> float:
         """Return the score."""
         self.evaluations += 1
-        self._render(self._warp.rotations(self._turns.spline_at(delta)))
+        self._render(delta)
         return self._score.value(self._blurred) - self._turns.cost(delta)
 
     def value_and_gradient(self, delta: FloatArray) -> tuple[float, FloatArray]:
         """Return the score and its gradient (3 M,), synthesized by functional backpropagation."""
-        self.evaluations += 1
-        spline = self._turns.spline_at(delta)
-        rotations = self._warp.rotations(spline)
-        self._render(rotations)
-        value = self._score.value(self._blurred) - self._turns.cost(delta)
+        value = self.value(delta)
         self._binning.vjp(self._points, None, self._adjoint_frame(), out=(self._points_bar, None))
-        by_edge = self._warp.pullback(rotations, self._points_bar)
-        return value, self._turns.gradient(delta, spline, self._warp.edges_ns, by_edge)
+        by_edge = self._warp.pullback(self._rotations, self._points_bar)
+        return value, self._turns.gradient(delta, self._spline, self._warp.edges_ns, by_edge)
 
     def hessian(self, delta: FloatArray) -> FloatArray:
         """Return a model (3 M, 3 M) of the Hessian: what comes from the events' own second derivatives and the prior.
@@ -101,38 +97,33 @@ class WindowObjective:
         changes of `delta` where it is zero.
         """
         self.hessians += 1
-        spline = self._turns.spline_at(delta)
-        rotations = self._warp.rotations(spline)
-        self._render(rotations)
-        frame_bar = self._adjoint_frame()
-        curved = curved_binning(self._binning)
-        for axis, out in enumerate((self._products, self._points_bar)):
-            self._direction[:, axis] = 1
-            self._direction[:, 1 - axis] = 0
-            curved.hvp(self._points, None, frame_bar, self._direction, out=out)
-        by_edge = self._warp.pullback_curvature(rotations, self._products, self._points_bar)
-        return self._turns.hessian(spline, self._warp.edges_ns, by_edge)
+        self._render(delta)
+        curved_binning(self._binning).curvatures(self._points, None, self._adjoint_frame(), out=self._curvatures)
+        by_edge = self._warp.pullback_curvature(self._rotations, self._curvatures)
+        return self._turns.hessian(self._spline, self._warp.edges_ns, by_edge)
 
     def gradient_scatter(self, delta: FloatArray) -> FloatArray:
         """Return `sum_i g_i g_i^T` (3 M, 3 M) with the part `g_i` that each event has in the gradient for left turns.
 
         This is the covariance of the gradient if the events came independently of each other.
         """
-        spline = self._turns.spline_at(delta)
-        rotations = self._warp.rotations(spline)
-        self._render(rotations)
+        self._render(delta)
         self._binning.vjp(self._points, None, self._adjoint_frame(), out=(self._points_bar, None))
-        np.multiply(self._points_bar, self._points_bar[:, :1], out=self._products)
-        np.multiply(self._points_bar, self._points_bar[:, 1:], out=self._direction)
-        by_edge = self._warp.pullback_curvature(rotations, self._products, self._direction)
-        return self._turns.hessian(spline, self._warp.edges_ns, by_edge, with_cost=False)
+        np.multiply(self._points_bar[:, [0, 0, 1]], self._points_bar[:, [0, 1, 1]], out=self._curvatures)
+        by_edge = self._warp.pullback_curvature(self._rotations, self._curvatures)
+        return self._turns.hessian(self._spline, self._warp.edges_ns, by_edge, with_cost=False)
 
-    def _render(self, rotations: SingleArray) -> None:
-        """Write the blurred image of window and map."""
-        self._warp.points(rotations, self._region, self._points)
+    def _render(self, delta: FloatArray) -> None:
+        """Write the blurred image of window and map, unless it is there already."""
+        if (key := delta.tobytes()) == self._rendered:
+            return
+        self._spline = self._turns.spline_at(delta)
+        self._rotations = self._warp.rotations(self._spline)
+        self._warp.points(self._rotations, self._region, self._points)
         image = self._region.image_of(self._binning(self._points, out=self._frame))
         np.add(image, self._map, out=self._blurred)
         self._blur.forward(self._blurred, out=self._blurred)
+        self._rendered = key
 
     def _adjoint_frame(self) -> SingleArray:
         """Return the cotangent of the frame."""

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
-from cmaxslam_fbp.backend.hand_motion import Priors, Whitening, control_times, second_difference_transposed, usual_bends
+from cmaxslam_fbp.backend.hand_motion import Priors, Whitening, control_times, second_difference_transposed
 from cmaxslam_fbp.backend.region import Region, find_region
 from cmaxslam_fbp.calibration.area_weights import AreaWeights
 from cmaxslam_fbp.calibration.bearing_grid import BearingGrid, LensView
@@ -21,13 +21,11 @@ from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.fbp import Binning
 from cmaxslam_fbp.geometry import so3
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
-from cmaxslam_fbp.trajectory.position_spline import PositionSpline
 from cmaxslam_fbp.trajectory.spline import RotationSpline
 
 _MARGIN_PX = 12
 _NEARLY = 0.999
 _LENS_SHARE = 0.1  # expected curvature of the score by a lens parameter, per event and square pixel that it moves
-_MIN_EVENTS = 10.0  # of a control, where there are hardly any
 _SMALL_PX, _LEAST_MOVED, _TINY = 0.2, 0.01, 1e-300
 
 
@@ -95,10 +93,8 @@ class LensObjective:
         self._frame: SingleArray = np.empty(self.region.frame_shape, np.float32)
         self._turns = 3 * len(spline)
         self._along = compensating_turns(view, spline, control_times(spline), warp.edges_ns)
-        self._bend_strength = (
-            priors.weight / (priors.turns * usual_bends(spline, control_times(spline), priors.rest_rad)) ** 2
-        )
-        self._white_turns = Whitening(projection.focal_px**2 * self._events_of_controls(), self._bend_strength)
+        self._turn_strength = priors.strength(priors.turns, spline, control_times(spline))
+        self._white_turns = Whitening(projection.focal_px**2 * warp.events_of_controls(spline), self._turn_strength)
         self._lens_strength = priors.weight / parameters.scales**2
         self.lens_whitening = self._expected_whitening(projection.focal_px)
         shares = {"focal": 1.0, "aspect": 0.5}
@@ -184,11 +180,11 @@ class LensObjective:
         by_lens += by_areas
         if not self.region.padding:
             by_lens += by_log_scale * self._scale_shares
-        bends = np.diff(turns, 2, axis=0)
-        by_bends = self._bend_strength[:, None] * bends
+        differences = np.diff(turns, 2, axis=0)
+        by_differences = self._turn_strength[:, None] * differences
         off = state.values - self._parameters.priors
-        cost = 0.5 * (np.vdot(bends, by_bends) + self._lens_strength @ off**2)
-        by_turns = by_delta + second_difference_transposed(by_bends)
+        cost = 0.5 * (np.vdot(differences, by_differences) + self._lens_strength @ off**2)
+        by_turns = by_delta + second_difference_transposed(by_differences)
         by_lens += self._lens_strength * off
         gradient = np.concatenate([self._white_turns.pull(by_turns), self.lens_whitening.T @ by_lens])
         return value + float(cost), gradient
@@ -212,8 +208,7 @@ class LensObjective:
         return float(np.clip(-slope / (2 * by_weight), -0.5, 0.5))
 
     def _bearings(self, view: LensView) -> SingleArray:
-        rays = self._grid.expand(view.rays)
-        return np.ascontiguousarray(rays, np.float32)
+        return np.ascontiguousarray(self._grid.expand(view.rays), np.float32)
 
     def _split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return `delta'` (K, 3) and the changes (P,) of the lens parameters."""
@@ -243,16 +238,6 @@ class LensObjective:
             np.add.at(turned, first + j, np.einsum("tji,tj->ti", jacobians[:, j], by_turn))
         deltas = turns + np.einsum("j,jki->ki", changes, self._along)
         return np.asarray(np.einsum("kji,kj->ki", so3.left_jacobian(deltas), turned))
-
-    def _events_of_controls(self) -> FloatArray:
-        """Return how many events each control rotation speaks for (K,), at least a few."""
-        spline = self._start.rotations
-        placed = PositionSpline(spline.order, spline.start_ns, spline.step_ns, np.zeros((len(spline), 3)))
-        first, weights = placed.weights_at(self._warp.edges_ns)
-        counts = np.full(len(spline), _MIN_EVENTS)
-        for j in range(spline.order):
-            counts += np.bincount(first + j, weights[:, j] * self._warp.events_per_edge, minlength=len(spline))
-        return counts
 
     def _expected_whitening(self, focal_px: float) -> FloatArray:
         """Return `L^-T` (P, P), with `L L^T` the expected curvature by the lens parameters."""

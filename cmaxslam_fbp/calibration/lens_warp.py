@@ -6,8 +6,7 @@ import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend.panoramic_warp import PanoramicWarp
-from cmaxslam_fbp.backend.panoramic_warp_kernels import look_up
-from cmaxslam_fbp.calibration.lens_kernels import pullback_to_pixels
+from cmaxslam_fbp.backend.panoramic_warp_kernels import look_up, pullback_to_pixels
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.trajectory.spline import RotationSpline
@@ -31,12 +30,6 @@ class LensWarp(PanoramicWarp):
     ) -> None:
         super().__init__(events, bearings, projection, spline.start_ns, spline.end_ns, _SLOT_NS)
         self._x, self._y = events.x, events.y
-
-    @property
-    def events_per_edge(self) -> FloatArray:
-        """How many events each edge of a slot speaks for (S + 1,)."""
-        counts = np.diff(self._first).astype(np.float64)
-        return np.asarray(np.append(counts, 0.0) / 2 + np.insert(counts, 0, 0.0) / 2)
 
     def see(self, bearings: SingleArray) -> None:
         """Let the pixels see in other directions (height, width, 3)."""

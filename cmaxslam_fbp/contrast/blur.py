@@ -76,9 +76,9 @@ class GaussianBlur(Generic[Pixel]):
         """Return the blurred image `B h` (height, width); `out` takes it where given, and may be the image."""
         if not isinstance(image, np.ndarray):
             return self._of_tensor(image)
-        out = self._check(image, out)
+        out = self._target(image, out)
         if self.radius == 0:
-            return _copied(image, out)
+            return out
         kernels.filter_rows(image, self._taps, self._rows, self._between)
         row = self._extended[: self.shape[1] + 2 * self.radius]
         kernels.filter_columns(self._between, self._taps, self._columns, row, out)
@@ -86,9 +86,9 @@ class GaussianBlur(Generic[Pixel]):
 
     def adjoint(self, image: npt.NDArray[Pixel], out: npt.NDArray[Pixel] | None = None) -> npt.NDArray[Pixel]:
         """Return `B^T g` (height, width): `<B h, g> = <h, B^T g>`; `out` takes it where given, and may be the image."""
-        out = self._check(image, out)
+        out = self._target(image, out)
         if self.radius == 0:
-            return _copied(image, out)
+            return out
         kernels.filter_columns_transposed(image, self._taps, self._columns, self._extended, self._spread, self._between)
         kernels.filter_rows_transposed(self._between, self._taps, self._rows, self._spread[: self.shape[1]], out)
         return out
@@ -117,8 +117,8 @@ class GaussianBlur(Generic[Pixel]):
         along_rows = torch.nn.functional.conv2d(extended, taps[None, None, :, None])
         return torch.nn.functional.conv2d(along_rows, taps[None, None, None, :])[0, 0]
 
-    def _check(self, image: npt.NDArray[Pixel], out: npt.NDArray[Pixel] | None) -> npt.NDArray[Pixel]:
-        """Return where to write, after making sure that both arrays fit."""
+    def _target(self, image: npt.NDArray[Pixel], out: npt.NDArray[Pixel] | None) -> npt.NDArray[Pixel]:
+        """Return where to write, after making sure that both arrays fit; a blur that is none writes here already."""
         if out is None:
             out = np.empty_like(self._between)
         for array in (image, out):
@@ -126,14 +126,9 @@ class GaussianBlur(Generic[Pixel]):
                 raise ValueError(
                     f"an image of {array.dtype} {array.shape} does not fit a blur of {self._taps.dtype} {self.shape}"
                 )
+        if self.radius == 0 and out is not image:
+            np.copyto(out, image)
         return out
-
-
-def _copied(image: npt.NDArray[Pixel], out: npt.NDArray[Pixel]) -> npt.NDArray[Pixel]:
-    """Return `out` with the image in it, which may be there already."""
-    if out is not image:
-        np.copyto(out, image)
-    return out
 
 
 def gaussian_taps(sigma_px: float) -> FloatArray:

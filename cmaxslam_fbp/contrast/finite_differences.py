@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from cmaxslam_fbp.arrays import FloatArray
-
-
-class _HasValue(Protocol):
-    evaluations: int
-
-    def value(self, theta: FloatArray) -> float: ...
+from cmaxslam_fbp.contrast.objective import Objective
 
 
 class FiniteDifferences:
@@ -29,7 +22,7 @@ class FiniteDifferences:
         Half of the distance of two points of a difference, in the parameters' unit.
     """
 
-    def __init__(self, objective: _HasValue, step: float) -> None:
+    def __init__(self, objective: Objective, step: float) -> None:
         if not step > 0:
             raise ValueError(f"the step of a finite difference must be positive, not {step}")
         self._objective, self._step = objective, step

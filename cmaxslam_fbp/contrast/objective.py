@@ -90,6 +90,13 @@ class ContrastObjective:
     -----
     `use` sets the events; the arrays of images and of events are kept over packets, so that an evaluation
     allocates nothing of their size. Not for two threads at once.
+
+    Attributes
+    ----------
+    image : (rows, columns) float32
+        That of the last evaluation, after the blur. It is overwritten by the next.
+    has_derivatives : bool
+        Whether there are any: not for rect binning without a reconstruction.
     """
 
     def __init__(
@@ -103,15 +110,16 @@ class ContrastObjective:
         blur_sigma_px: float = 0.0,
     ) -> None:
         highest = derivative_kernel(kernel, reconstruction, surrogate).highest_derivative
-        self._has_derivatives = highest > 0
+        self.has_derivatives = highest > 0
         # A binning without derivatives is refused, though its values exist: they are those of any reconstruction.
         self._binning = Binning(shape, kernel, reconstruction if highest else "linear", surrogate=surrogate)
         self._second: ContrastObjective | None = None
         if highest < 2:
             self._second = ContrastObjective(shape, score, kernel=kernel, blur_sigma_px=blur_sigma_px)
         self._score = score
-        self._blur = GaussianBlur(shape, blur_sigma_px, np.float32) if blur_sigma_px else None
-        self._image, self._image_bar = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        self._blur = GaussianBlur(shape, blur_sigma_px, np.float32)
+        self.image: SingleArray = np.zeros(shape, np.float32)
+        self._image_bar: SingleArray = np.zeros(shape, np.float32)
         self._derivatives: list[SingleArray] = []
         self._workspace: SingleArray = np.empty((0, 7), np.float32)  # points, their adjoints, their curvatures
         self._weights: SingleArray | None = None
@@ -120,11 +128,6 @@ class ContrastObjective:
         self._pulled: bytes | None = None  # those that `points_bar` belongs to
         self.evaluations = 0
         self.hessians = 0
-
-    @property
-    def image(self) -> SingleArray:
-        """The image of the last evaluation, after the blur. It is overwritten by the next."""
-        return self._image
 
     def use(self, warp: Warp, weights: SingleArray | None = None) -> None:
         """Set the events of the next evaluations, with one weight (N,) each (ones where there are none)."""
@@ -144,7 +147,7 @@ class ContrastObjective:
         """Return the score `s(B h)`."""
         self.make_image(theta)
         self.evaluations += 1
-        return self._score.value(self._image)
+        return self._score.value(self.image)
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the score and its synthesized gradient (P,)."""
@@ -164,15 +167,14 @@ class ContrastObjective:
         # From here on the adjoints' array is used for tangents, and the adjoint image for products.
         self._pulled = None
         while len(self._derivatives) < warp.parameter_count:
-            self._derivatives.append(np.empty_like(self._image))
+            self._derivatives.append(np.empty_like(self.image))
         for axis in range(warp.parameter_count):
             derivative = self._derivatives[axis]
             warp.tangent(theta, axis, points_bar)
             self._binning.jvp(self._points, self._weights, points_bar, out=derivative)
-            if self._blur is not None:
-                self._blur.forward(derivative, derivative)
+            self._blur.forward(derivative, derivative)
         for a in range(warp.parameter_count):
-            product = hessian_product(self._score, self._image, self._derivatives[a], self._image_bar).reshape(-1)
+            product = hessian_product(self._score, self.image, self._derivatives[a], self._image_bar).reshape(-1)
             for b in range(a + 1):
                 inner = float(np.dot(product, self._derivatives[b].reshape(-1)))
                 hessian[a, b] += inner
@@ -201,20 +203,18 @@ class ContrastObjective:
             return
         self._imaged = self._pulled = None
         self._current.points(theta, self._points)
-        self._binning(self._points, self._weights, out=self._image)
-        if self._blur is not None:
-            self._blur.forward(self._image, self._image)
+        self._binning(self._points, self._weights, out=self.image)
+        self._blur.forward(self.image, self.image)
         self._imaged = key
 
     def _pull_back(self, theta: FloatArray) -> SingleArray:
         """`xbar_i = sum_j hbar_j kappa'(x_i - j)` with `hbar = B^T s'(B h)`, unless it is there already."""
         key = theta.tobytes()
         if key != self._pulled:
-            if not self._has_derivatives:
+            if not self.has_derivatives:
                 raise ValueError("rect binning without a reconstruction has no gradient: use FiniteDifferences")
-            self._score.gradient(self._image, self._image_bar)
-            if self._blur is not None:
-                self._blur.adjoint(self._image_bar, self._image_bar)
+            self._score.gradient(self.image, self._image_bar)
+            self._blur.adjoint(self._image_bar, self._image_bar)
             self._binning.vjp(
                 self._points, self._weights, self._image_bar, with_weights=False, out=(self._points_bar, None)
             )

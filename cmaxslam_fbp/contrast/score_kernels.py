@@ -121,24 +121,14 @@ def sum_log_gamma_ratio(image, r, table):
 
 
 @compiled
-def write_slopes(image, r, table, offset, out):
-    """Write `f'(h) + offset` of a flat image; `table[k] = f'(k)`."""
+def write_derivatives(image, r, table, order, offset, out):
+    """Write `f'(h) + offset` or `f''(h) + offset` of a flat image, by the order; `table[k]` is that at `k`."""
     for i in range(image.size):
         h = float(image[i])
         k = int(h)
         if k == h and 0 <= k < table.size:
             out[i] = table[k] + offset
-        else:
+        elif order == 1:
             out[i] = log_gamma_ratio_slope(h, r) + offset
-
-
-@compiled
-def write_curvatures(image, r, table, out):
-    """Write `f''(h)` of a flat image; `table[k] = f''(k)`."""
-    for i in range(image.size):
-        h = float(image[i])
-        k = int(h)
-        if k == h and 0 <= k < table.size:
-            out[i] = table[k]
         else:
-            out[i] = log_gamma_ratio_curvature(h, r)
+            out[i] = log_gamma_ratio_curvature(h, r) + offset

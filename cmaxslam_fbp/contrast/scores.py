@@ -64,24 +64,26 @@ class Variance:
 
     def value(self, image: AnyImage) -> float:
         """Return the variance."""
-        mean, count = self._mean(image), _count(image, self.pixels)
+        mean, count = self._mean(image), self.pixels or image.size
         centre = float(np.rint(mean / _MEAN_LATTICE)) * _MEAN_LATTICE
         squares = float(kernels.squares_about(_flat(image), centre)) + (count - image.size) * centre**2
         return squares / count - (mean - centre) ** 2
 
     def gradient(self, image: Image, out: Image | None = None) -> Image:
         """`2/N (h - mu)`."""
-        out = _result(image, out)
-        kernels.scale_about(_flat(image), self._mean(image), 2 / _count(image, self.pixels), _flat(out))
+        out = np.empty_like(image) if out is None else out
+        kernels.scale_about(_flat(image), self._mean(image), 2 / (self.pixels or image.size), _flat(out))
         return out
 
     def curvature(self, image: Image, out: Image | None = None) -> Image:
         """`2/N`."""
-        return _fill(_result(image, out), 2 / _count(image, self.pixels))
+        out = np.empty_like(image) if out is None else out
+        out.fill(2 / (self.pixels or image.size))
+        return out
 
     def mean_curvature(self, image: AnyImage) -> float:
         """`-2/N^2`."""
-        return -2 / _count(image, self.pixels) ** 2
+        return -2 / (self.pixels or image.size) ** 2
 
     def of_tensor(self, image: Tensor) -> Tensor:
         """Return the variance of a tensor."""
@@ -92,28 +94,12 @@ class Variance:
         return squares / count - (mean - centre) ** 2
 
     def _mean(self, image: AnyImage) -> float:
-        return float(kernels.total(_flat(image))) / _count(image, self.pixels)
+        return float(kernels.total(_flat(image))) / (self.pixels or image.size)
 
 
 @dataclass(frozen=True)
-class MeanSquare:
-    """`1/N sum h^2` over all `N = pixels` of the image (default: its size)."""
-
-    pixels: int | None = None
-
-    def value(self, image: AnyImage) -> float:
-        """Return the mean square."""
-        return float(kernels.squares_about(_flat(image), 0.0)) / _count(image, self.pixels)
-
-    def gradient(self, image: Image, out: Image | None = None) -> Image:
-        """`2/N h`."""
-        out = _result(image, out)
-        kernels.scale_about(_flat(image), 0.0, 2 / _count(image, self.pixels), _flat(out))
-        return out
-
-    def curvature(self, image: Image, out: Image | None = None) -> Image:
-        """`2/N`."""
-        return _fill(_result(image, out), 2 / _count(image, self.pixels))
+class MeanSquare(Variance):
+    """`1/N sum h^2` over all `N = pixels` of the image (default: its size): the variance about zero, not the mean."""
 
     def mean_curvature(self, image: AnyImage) -> float:
         """Zero: the mean plays no part."""
@@ -122,6 +108,9 @@ class MeanSquare:
     def of_tensor(self, image: Tensor) -> Tensor:
         """Return the mean square of a tensor."""
         return (image.double() ** 2).sum() / (self.pixels or image.numel())
+
+    def _mean(self, image: AnyImage) -> float:
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -151,19 +140,21 @@ class NegativeBinomial:
         flat, table = _flat(image), _gamma_ratio_tables(self.r)[0]
         of_zero = self.r * math.log1p(-self.p) - math.lgamma(self.r)
         terms = float(kernels.sum_log_gamma_ratio(flat, self.r, table)) + float(kernels.total(flat)) * math.log(self.p)
-        outside = (_count(image, self.pixels) - image.size) * math.lgamma(self.r)
-        return terms + outside + _count(image, self.pixels) * of_zero
+        count = self.pixels or image.size
+        return terms + (count - image.size) * math.lgamma(self.r) + count * of_zero
 
     def gradient(self, image: Image, out: Image | None = None) -> Image:
         """`psi(h + r) - psi(h + 1) + log p`, with the digamma function `psi`."""
-        out = _result(image, out)
-        kernels.write_slopes(_flat(image), self.r, _gamma_ratio_tables(self.r)[1], math.log(self.p), _flat(out))
+        out = np.empty_like(image) if out is None else out
+        table = _gamma_ratio_tables(self.r)[1]
+        kernels.write_derivatives(_flat(image), self.r, table, 1, math.log(self.p), _flat(out))
         return out
 
     def curvature(self, image: Image, out: Image | None = None) -> Image:
         """`psi'(h + r) - psi'(h + 1)`: positive for `r < 1`."""
-        out = _result(image, out)
-        kernels.write_curvatures(_flat(image), self.r, _gamma_ratio_tables(self.r)[2], _flat(out))
+        out = np.empty_like(image) if out is None else out
+        table = _gamma_ratio_tables(self.r)[2]
+        kernels.write_derivatives(_flat(image), self.r, table, 2, 0.0, _flat(out))
         return out
 
     def mean_curvature(self, image: AnyImage) -> float:
@@ -195,21 +186,8 @@ def _gamma_ratio_tables(r: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     return f, slope, curvature
 
 
-def _count(image: AnyImage, pixels: int | None) -> int:
-    return image.size if pixels is None else pixels
-
-
 def _flat(image: AnyImage) -> AnyImage:
     """Return a flat view; a copy would lose what is written into it."""
     if not image.flags.c_contiguous:
         raise ValueError("an image must be C-contiguous; give a copy of the part that is meant")
     return image.reshape(-1)
-
-
-def _result(image: Image, out: Image | None) -> Image:
-    return np.empty_like(image) if out is None else out
-
-
-def _fill(out: Image, value: float) -> Image:
-    out[...] = value
-    return out

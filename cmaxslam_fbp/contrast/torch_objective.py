@@ -40,14 +40,7 @@ class TorchObjective:
 
     Parameters
     ----------
-    shape : (rows, columns)
-        Of the image.
-    score : Score
-        What to maximise.
-    kernel, reconstruction, surrogate
-        Of the binning, see `Binning`.
-    blur_sigma_px : float
-        Standard deviation of the Gaussian blur in bins; zero for none.
+    shape, score, kernel, reconstruction, surrogate, blur_sigma_px : as in `ContrastObjective`
     device : str
         Where the tensors live: "cpu", "cuda", ...
     """
@@ -68,6 +61,7 @@ class TorchObjective:
         self._binning = Binning(
             shape, kernel, reconstruction if highest else "linear", surrogate=surrogate, backend="torch"
         )
+        self.has_derivatives = highest > 0
         self._score, self._blur = score, GaussianBlur(shape, blur_sigma_px, np.float32)
         self._second: TorchObjective | None = None
         if highest < 2:

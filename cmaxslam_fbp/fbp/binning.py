@@ -109,7 +109,7 @@ class Binning:
         self._backend = _BACKENDS[backend](self.shape, KERNELS[kernel], kappa, **options)
 
     def __call__(self, points: Any, weights: Any = None, *, offsets: Any = None, out: Any = None) -> Any:
-        """Bin the points.
+        """`h_j = sum_i w_i prod_d k(x_id - j_d)`: bin the points.
 
         Parameters
         ----------
@@ -128,36 +128,55 @@ class Binning:
         array of `shape`
             The frame; (..., *shape) for tensors, (B, *shape) with offsets.
         """
-        if offsets is None:
-            return self._backend.forward(points, weights, out)
-        if self.backend != "torch":
+        if offsets is not None and self.backend != "torch":
             raise BinningError("offsets are for the torch backend: bin arrays sample by sample")
-        return self._backend.forward_samples(points, weights, offsets)
+        x, w = self._given(points, weights)
+        if offsets is not None:
+            return self._backend.scatter_samples(x, w, offsets)
+        return self._backend.scatter(0, x, w, None, None if out is None else self._backend.zeros(x, out))
 
     def jvp(self, points: Any, weights: Any, points_dot: Any, weights_dot: Any = None, *, out: Any = None) -> Any:
-        """Return the change of the frame, `shape`, along tangents of the points (N, D) and of the weights (N,).
+        """`hdot_j = sum_i w_i sum_d xdot_id d/dx_id prod_e kappa(x_ie - j_e) + sum_i wdot_i prod_d k(x_id - j_d)`.
 
-        Either tangent may be None, for zero.
+        The change of the frame, `shape`, along tangents of the points (N, D) and of the weights (N,). Either may be
+        None, for zero.
         """
-        return self._backend.jvp(points, weights, points_dot, weights_dot, out)
+        x, w = self._given(points, weights)
+        frame_dot = self._backend.zeros(x, out)
+        if points_dot is not None:
+            x_dot = self._backend.like(points_dot, x, x.shape, "points_dot")
+            frame_dot = self._backend.scatter(1, x, w, x_dot, frame_dot)
+        if weights_dot is not None:
+            w_dot = self._backend.like(weights_dot, x, x.shape[:-1], "weights_dot")
+            frame_dot = self._backend.scatter(0, x, w_dot, None, frame_dot)
+        return frame_dot
 
     def vjp(
         self, points: Any, weights: Any, frame_bar: Any, *, with_weights: bool | None = None, out: Any = None
     ) -> tuple[Any, Any]:
-        """Pull a cotangent of the frame, `shape`, back to the points (N, D) and to the weights (N,).
+        """`xbar_id = w_i sum_j hbar_j d/dx_id prod_e kappa(x_ie - j_e)`; `wbar_i = sum_j hbar_j prod_d k(x_id - j_d)`.
 
-        The second value is None where `with_weights` is False; by default it is there if the weights are.
-        `out` is a pair of arrays, either of which may be None.
+        A cotangent of the frame, `shape`, pulled back to the points (N, D) and to the weights (N,). The second value is
+        None where `with_weights` is False; by default it is there if the weights are. `out` is a pair of arrays, either
+        of which may be None.
         """
-        wanted = weights is not None if with_weights is None else with_weights
-        return self._backend.vjp(points, weights, frame_bar, wanted, out)
+        x, w = self._given(points, weights)
+        h_bar = self._frame(frame_bar, x)
+        out_points, out_weights = (None, None) if out is None else out
+        points_bar = self._backend.gather(1, x, w, None, h_bar, out_points)
+        if not (weights is not None if with_weights is None else with_weights):
+            return points_bar, None
+        return points_bar, self._backend.gather(0, x, None, None, h_bar, out_weights)
 
     def hvp(self, points: Any, weights: Any, frame_bar: Any, points_dot: Any, *, out: Any = None) -> Any:
-        """Return the derivative (N, D) of the first value of `vjp` along a tangent of the points, `frame_bar` fixed.
+        """`w_i sum_j hbar_j sum_e xdot_ie d^2/dx_id dx_ie prod_f kappa(x_if - j_f)`.
 
-        See `highest_derivative` for those that have no second derivative along one axis.
+        The derivative (N, D) of the first value of `vjp` along a tangent of the points, `frame_bar` fixed. See
+        `highest_derivative` for those that have no second derivative along one axis.
         """
-        return self._backend.hvp(points, weights, frame_bar, points_dot, out)
+        x, w = self._given(points, weights)
+        x_dot = self._backend.like(points_dot, x, x.shape, "points_dot")
+        return self._backend.gather(2, x, w, x_dot, self._frame(frame_bar, x), out)
 
     def curvatures(self, points: Any, weights: Any, frame_bar: Any, *, out: Any = None) -> Any:
         """Return the second derivatives `C_i = w_i sum_j hbar_j d^2/dx_i^2 prod_d kappa(x_id - j_d)` of every point.
@@ -165,11 +184,20 @@ class Binning:
         Each is symmetric; the result (N, D (D + 1) / 2) holds its upper triangle row by row: in the plane `C_00`,
         `C_01` and `C_11`. `hvp` is `C_i` times a tangent.
         """
-        return self._backend.curvatures(points, weights, frame_bar, out)
+        x, w = self._given(points, weights)
+        return self._backend.gather(2, x, w, None, self._frame(frame_bar, x), out)
 
     def count_ignored(self, points: Any) -> int:
         """Return how many of the points (..., N, D) have a NaN or infinite coordinate, and are therefore ignored."""
         return self._backend.count_ignored(points)
+
+    def _given(self, points: Any, weights: Any) -> tuple[Any, Any]:
+        """Return the points, and the weights or None, as the backend takes them."""
+        x = self._backend.points(points)
+        return x, None if weights is None else self._backend.like(weights, x, x.shape[:-1], "weights")
+
+    def _frame(self, frame_bar: Any, x: Any) -> Any:
+        return self._backend.like(frame_bar, x, (*x.shape[:-2], *self.shape), "frame_bar")
 
     def __repr__(self) -> str:
         chosen = f"surrogate={self.surrogate!r}" if self.surrogate else f"reconstruction={self.reconstruction!r}"

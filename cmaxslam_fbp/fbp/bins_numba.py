@@ -8,47 +8,21 @@ Call them from any `numba.njit` function; `locate`, then `gather` or `scatter` w
     gradient = gather(frame, index, plane, row, u, table, SUPPORT, DEGREE, 1)
 
 `plane` and `row` are the steps, in elements, of the two leading axes (`plane` is not used below three dimensions).
-`table` is the (degree + 1, lanes) array of `lane_table`: a `KernelTable`'s coefficients with zero columns up to
+`table` is the (degree + 1, lanes) array of `tables.lane_table`: a `KernelTable`'s coefficients with zero columns up to
 `lanes(support)`.
 """
 
 # mypy: ignore-errors
 # Numba gives types to what its decorators see; mypy cannot follow.
 
-from typing import Any
-
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from cmaxslam_fbp.fbp.kernels import derivative_orders
+from cmaxslam_fbp.fbp.tables import lanes
 from cmaxslam_fbp.fbp.vectors_numba import I32, I64, Vectors, data_pointer
-
-
-def lanes(support: int) -> int:
-    """Return the width of the vector that holds one row of bins: the next power of two."""
-    return 1 << (support - 1).bit_length()
-
-
-def lane_table(coefficients: Any, dtype: Any) -> Any:
-    """Return the coefficients (degree + 1, support) with zero columns up to the width of a vector."""
-    degrees, support = coefficients.shape
-    padded = np.zeros((degrees, lanes(support)), dtype)
-    padded[:, :support] = coefficients
-    return padded
-
-
-def derivative_orders(dimensions: int, order: int) -> list[tuple[int, ...]]:
-    """Return the multi-indices that `gather` returns: the value, the gradient, or the upper triangle of the Hessian."""
-    unit = [tuple(int(axis == d) for axis in range(dimensions)) for d in range(dimensions)]
-    if order == 0:
-        return [(0,) * dimensions]
-    if order == 1:
-        return unit
-    return [
-        tuple(map(sum, zip(unit[d], unit[e], strict=True))) for d in range(dimensions) for e in range(d, dimensions)
-    ]
 
 
 def _bin_weights(v, table, fraction, degree, order):

@@ -67,6 +67,18 @@ class Kernel:
         return max(order for order in range(3) if order == 0 or self.function(between, order).any())
 
 
+def derivative_orders(dimensions: int, order: int) -> list[tuple[int, ...]]:
+    """Return the multi-indices of the value, of the gradient, or of the upper triangle of the Hessian."""
+    unit = [tuple(int(axis == d) for axis in range(dimensions)) for d in range(dimensions)]
+    if order == 0:
+        return [(0,) * dimensions]
+    if order == 1:
+        return unit
+    return [
+        tuple(map(sum, zip(unit[d], unit[e], strict=True))) for d in range(dimensions) for e in range(d, dimensions)
+    ]
+
+
 def inside(x: FloatArray, low: float, high: float) -> FloatArray:
     """One on `[low, high)`, zero elsewhere."""
     return ((x >= low) & (x < high)).astype(np.float64)

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from cmaxslam_fbp.compiling import compiled
-from cmaxslam_fbp.fbp.bins_numba import gather, lanes, locate, scatter
+from cmaxslam_fbp.fbp.bins_numba import gather, locate, scatter
 from cmaxslam_fbp.fbp.nearest_numba import scatter_nearest
 from cmaxslam_fbp.fbp.patch_numba import add_patch, find_first, read_patch, touches
 from cmaxslam_fbp.fbp.points_numba import apply_curvature, point_at, put_point, scaled
+from cmaxslam_fbp.fbp.tables import lanes
 
 _BATCH = 16  # points per step of the rect kernel: the fastest of 4, 8 and 16
 

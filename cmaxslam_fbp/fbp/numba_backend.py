@@ -18,10 +18,9 @@ import numpy.typing as npt
 
 from cmaxslam_fbp.errors import BinningError
 from cmaxslam_fbp.fbp import loops_numba as loops
-from cmaxslam_fbp.fbp.arguments import Array, Frames, NumpyArguments
-from cmaxslam_fbp.fbp.bins_numba import lane_table, lanes
+from cmaxslam_fbp.fbp.array_backend import Array, ArrayBackend
 from cmaxslam_fbp.fbp.kernels import Kernel
-from cmaxslam_fbp.fbp.tables import KernelTable, kernel_table
+from cmaxslam_fbp.fbp.tables import KernelTable, kernel_table, lane_table, lanes
 
 _MAX_BINS = 2**31 - 1
 make_loop: Callable[..., Any] = lru_cache(maxsize=None)(lambda make, *constants: make(*constants))
@@ -81,8 +80,8 @@ class CompiledKernel:
         self.parts = [make_bounds(shape, self.table.support, dtype, part) for part in rows]
 
 
-class NumbaBackend:
-    """Compiled loops behind the operations. Nothing is compiled before an operation is first called."""
+class NumbaBackend(ArrayBackend):
+    """Compiled loops behind the two operations. Nothing is compiled before an operation is first called."""
 
     def __init__(
         self, shape: tuple[int, ...], forward_kernel: Kernel, derivative_kernel: Kernel, threads: int = 1
@@ -91,149 +90,62 @@ class NumbaBackend:
             raise BinningError("the numba backend has 1 to 3 dimensions: use backend='reference' for more")
         if np.prod(shape, dtype=np.float64) > _MAX_BINS:
             raise BinningError(f"the numba backend has frames of at most {_MAX_BINS} bins")
-        self.shape = shape
+        super().__init__(shape)
         self._kernels = (forward_kernel, derivative_kernel)
-        self._arguments = NumpyArguments(shape)
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
         self._row = shape[-1]
         self._plane = int(np.prod(shape[1:], dtype=np.int64))
         self._compiled: dict[tuple[bool, np.dtype[Any]], CompiledKernel] = {}
 
-    def count_ignored(self, points: npt.ArrayLike) -> int:
-        """Return the number of points with a coordinate that is not finite."""
-        return self._arguments.count_ignored(points)
+    def scatter(self, order: int, x: Array, w: Array | None, x_dot: Array | None, frame: Array | None) -> Array:
+        """Add `sum_i w_i prod_d k(x_id - j_d)`, or for order 1 its derivative along `x_dot`, to the frame."""
+        frame = self.zeros(x, None) if frame is None else frame
+        kernel, flat = self._kernel(order, x.dtype), frame.reshape(-1)
+        if order == 0 and kernel.table.support == 1:  # the rect kernel has a loop of its own
+            nearest = make_loop(loops.make_scatter_nearest, len(self.shape))
+            self._share(
+                lambda part: nearest(x, w, flat, self._plane, self._row, part.inner, part.spare, part.size >= 16),
+                kernel.parts,
+            )
+            return frame
+        loop = make_loop(loops.make_scatter, order, *kernel.constants)
 
-    def forward(self, points: npt.ArrayLike, weights: npt.ArrayLike | None, out: Array | None) -> Array:
-        """`h_j = sum_i w_i prod_d k(x_id - j_d)`."""
-        x = self._arguments.points(points)
-        frame = self._arguments.output(out, self.shape, x.dtype)
-        frame.fill(0)
-        self._add_values(x, self._arguments.weights(weights, points, x.dtype), frame)
+        def add(part: Bounds) -> None:
+            chosen = None
+            if len(kernel.parts) > 1:
+                chosen = make_loop(loops.make_choose_rows)(x, part.outer[0, 0], part.outer[1, 0])
+            shape = self._plane, self._row, part.inner, part.outer, part.limits
+            loop(x, w, x_dot, kernel.coefficients, flat, *shape, chosen)
+
+        self._share(add, kernel.parts)
         return frame
 
-    def jvp(
-        self,
-        points: npt.ArrayLike,
-        weights: npt.ArrayLike | None,
-        points_dot: npt.ArrayLike | None,
-        weights_dot: npt.ArrayLike | None,
-        out: Array | None,
+    def gather(
+        self, order: int, x: Array, w: Array | None, x_dot: Array | None, frame: Array, out: Array | None
     ) -> Array:
-        """`hdot_j = sum_i w_i sum_d xdot_id d/dx_id prod_e kappa(x_ie - j_e) + sum_i wdot_i prod_d k(x_id - j_d)`."""
-        x = self._arguments.points(points)
-        frame = self._arguments.output(out, self.shape, x.dtype)
-        frame.fill(0)
-        if points_dot is not None:
-            w = self._arguments.weights(weights, points, x.dtype)
-            x_dot = self._arguments.tangents(points_dot, points, x.dtype)
-            kappa = self._kernel(is_forward=False, dtype=x.dtype)
-            self._scatter(1, (x, w, x_dot), frame, kappa)
-        if weights_dot is not None:
-            self._add_values(x, self._arguments.weights(weights_dot, points, x.dtype), frame)
-        return frame
+        """Return `w_i sum_j h_j D prod_d k(x_id - j_d)`, `D` all derivatives of the order, or that along `x_dot`."""
+        found = self.found(order, x, x_dot, out)
+        rows = found.reshape(-1, 1) if order == 0 else found
+        kernel = self._kernel(order, x.dtype)
+        loop, bounds = make_loop(loops.make_gather, order, x_dot is not None, *kernel.constants), kernel.bounds
+        shape = self._plane, self._row, bounds.inner, bounds.outer, bounds.limits
+        flat = frame.reshape(-1)
+        edges = [len(x) * part // self._threads for part in range(self._threads + 1)]
+        self._share(lambda part: loop(x, w, x_dot, kernel.coefficients, flat, rows, *shape, *part), [*pairwise(edges)])
+        return found
 
-    def vjp(
-        self,
-        points: npt.ArrayLike,
-        weights: npt.ArrayLike | None,
-        frame_bar: npt.ArrayLike,
-        with_weights: bool,
-        out: Frames | None,
-    ) -> tuple[Array, Array | None]:
-        """`xbar_id = w_i sum_j hbar_j d/dx_id prod_e kappa(x_ie - j_e)`;
-        `wbar_i = sum_j hbar_j prod_d k(x_id - j_d)`.
-        """
-        x = self._arguments.points(points)
-        w = self._arguments.weights(weights, points, x.dtype)
-        h_bar = self._arguments.frame(frame_bar, x.dtype)
-        out_points, out_weights = (None, None) if out is None else out
-        points_bar = self._arguments.output(out_points, x.shape, x.dtype)
-        self._gather(1, (x, w, None), h_bar, points_bar, self._kernel(is_forward=False, dtype=x.dtype))
-        if not with_weights:
-            return points_bar, None
-        weights_bar = self._arguments.output(out_weights, (len(x),), x.dtype)
-        k = self._kernel(is_forward=True, dtype=x.dtype)
-        self._gather(0, (x, None, None), h_bar, weights_bar.reshape(-1, 1), k)
-        return points_bar, weights_bar
-
-    def hvp(
-        self,
-        points: npt.ArrayLike,
-        weights: npt.ArrayLike | None,
-        frame_bar: npt.ArrayLike,
-        points_dot: npt.ArrayLike,
-        out: Array | None,
-    ) -> Array:
-        """`w_i sum_j hbar_j sum_e xdot_ie d^2/dx_id dx_ie prod_f kappa(x_if - j_f)`."""
-        x = self._arguments.points(points)
-        w = self._arguments.weights(weights, points, x.dtype)
-        h_bar = self._arguments.frame(frame_bar, x.dtype)
-        x_dot = self._arguments.tangents(points_dot, points, x.dtype)
-        products = self._arguments.output(out, x.shape, x.dtype)
-        self._gather(2, (x, w, x_dot), h_bar, products, self._kernel(is_forward=False, dtype=x.dtype))
-        return products
-
-    def curvatures(
-        self, points: npt.ArrayLike, weights: npt.ArrayLike | None, frame_bar: npt.ArrayLike, out: Array | None
-    ) -> Array:
-        """`w_i sum_j hbar_j d^2/dx_id dx_ie prod_f kappa(x_if - j_f)` for all `d <= e`."""
-        x = self._arguments.points(points)
-        w = self._arguments.weights(weights, points, x.dtype)
-        h_bar = self._arguments.frame(frame_bar, x.dtype)
-        curvatures = self._arguments.output(out, (len(x), x.shape[1] * (x.shape[1] + 1) // 2), x.dtype)
-        self._gather(2, (x, w, None), h_bar, curvatures, self._kernel(is_forward=False, dtype=x.dtype))
-        return curvatures
-
-    def _kernel(self, *, is_forward: bool, dtype: np.dtype[Any]) -> CompiledKernel:
-        key = (is_forward, dtype)
+    def _kernel(self, order: int, dtype: np.dtype[Any]) -> CompiledKernel:
+        """Return `k` for values, and `kappa` for derivatives."""
+        key = (order == 0, dtype)
         if key not in self._compiled:
-            kernel = self._kernels[0 if is_forward else 1]
+            kernel = self._kernels[0 if order == 0 else 1]
             self._compiled[key] = CompiledKernel(self.shape, kernel, dtype, self._threads)
         return self._compiled[key]
 
-    def _add_values(self, points: Array, weights: Array | None, frame: Array) -> None:
-        """Add the binned values to the frame: the rect kernel has a loop of its own."""
-        k = self._kernel(is_forward=True, dtype=points.dtype)
-        if k.table.support > 1:
-            self._scatter(0, (points, weights, None), frame, k)
-            return
-        nearest = make_loop(loops.make_scatter_nearest, len(self.shape))
-        flat = frame.reshape(-1)
-        self._run(
-            [
-                (nearest, (points, weights, flat, self._plane, self._row, part.inner, part.spare, part.size >= 16))
-                for part in k.parts
-            ]
-        )
-
-    def _scatter(self, order: int, events: tuple[Array | None, ...], frame: Array, kernel: CompiledKernel) -> None:
-        """Add to the frame what points, weights and tangents give."""
-        loop = make_loop(loops.make_scatter, order, *kernel.constants)
-        arguments = (*events, kernel.coefficients, frame.reshape(-1), self._plane, self._row)
-
-        def run(part: Bounds) -> None:
-            chosen = None
-            if len(kernel.parts) > 1:
-                chosen = make_loop(loops.make_choose_rows)(arguments[0], part.outer[0, 0], part.outer[1, 0])
-            loop(*arguments, part.inner, part.outer, part.limits, chosen)
-
-        self._run([(run, (part,)) for part in kernel.parts])
-
-    def _gather(
-        self, order: int, events: tuple[Array | None, ...], frame: Array, found: Array, kernel: CompiledKernel
-    ) -> None:
-        """Write what points, weights and tangents find in the frame."""
-        is_along = events[2] is not None
-        loop, bounds = make_loop(loops.make_gather, order, is_along, *kernel.constants), kernel.bounds
-        edges = [len(found) * part // self._threads for part in range(self._threads + 1)]
-        shared = (*events, kernel.coefficients, frame.reshape(-1), found, self._plane, self._row)
-        self._run([(loop, (*shared, bounds.inner, bounds.outer, bounds.limits, a, b)) for a, b in pairwise(edges)])
-
-    def _run(self, calls: list[tuple[Any, tuple[Any, ...]]]) -> None:
-        """Run the calls, the first one in this thread."""
-        others = [self._pool.submit(loop, *args) for loop, args in calls[1:]] if self._pool is not None else []
-        loop, args = calls[0]
-        loop(*args)
+    def _share(self, work: Callable[[Any], None], parts: list[Any]) -> None:
+        """Do the work for every part, one per thread; the first one in this thread."""
+        others = [self._pool.submit(work, part) for part in parts[1:]] if self._pool is not None else []
+        work(parts[0])
         for other in others:
             other.result()

@@ -12,120 +12,59 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.arrays import FloatArray
-from cmaxslam_fbp.fbp.arguments import Frames, NumpyArguments
-from cmaxslam_fbp.fbp.kernels import Kernel
+from cmaxslam_fbp.fbp.array_backend import ArrayBackend
+from cmaxslam_fbp.fbp.kernels import Kernel, derivative_orders
 
 
-class ReferenceBackend:
-    """The oracle: all operations as the equations say them."""
+class ReferenceBackend(ArrayBackend):
+    """The oracle: both operations as the equations say them."""
 
     def __init__(self, shape: tuple[int, ...], forward_kernel: Kernel, derivative_kernel: Kernel) -> None:
-        self.shape = shape
-        self.k = forward_kernel
-        self.kappa = derivative_kernel
-        self._arguments = NumpyArguments(shape, np.float64)
+        super().__init__(shape, np.float64)
+        self._kernels = forward_kernel, derivative_kernel, derivative_kernel
 
-    def count_ignored(self, points: npt.ArrayLike) -> int:
-        """Return the number of points with a coordinate that is not finite."""
-        return self._arguments.count_ignored(points)
-
-    def forward(self, points: npt.ArrayLike, weights: npt.ArrayLike | None, out: FloatArray | None) -> FloatArray:
-        """`h_j = sum_i w_i prod_d k(x_id - j_d)`."""
-        x, w = self._arguments.points(points), self._arguments.weights(weights, points)
-        frame = self._arguments.output(out, self.shape, np.float64)
-        frame[...] = 0
-        for inside, bins, factor in self._neighbours(x, self.k, [(0,) * x.shape[1]]):
-            np.add.at(frame, bins, (factor[0] if w is None else factor[0] * w[inside]))
+    def scatter(
+        self, order: int, x: FloatArray, w: FloatArray | None, x_dot: FloatArray | None, frame: FloatArray | None
+    ) -> FloatArray:
+        """Add `sum_i w_i prod_d k(x_id - j_d)`, or for order 1 its derivative along `x_dot`, to the frame."""
+        frame = self.zeros(x, None) if frame is None else frame
+        for inside, bins, factors in self._neighbours(order, x):
+            share = factors[0] if x_dot is None else np.sum(factors * x_dot[inside].T, 0)
+            np.add.at(frame, bins, share if w is None else share * w[inside])
         return frame
 
-    def jvp(
+    def gather(
         self,
-        points: npt.ArrayLike,
-        weights: npt.ArrayLike | None,
-        points_dot: npt.ArrayLike | None,
-        weights_dot: npt.ArrayLike | None,
+        order: int,
+        x: FloatArray,
+        w: FloatArray | None,
+        x_dot: FloatArray | None,
+        frame: FloatArray,
         out: FloatArray | None,
     ) -> FloatArray:
-        """`hdot_j = sum_i w_i sum_d xdot_id d/dx_id prod_e kappa(x_ie - j_e) + sum_i wdot_i prod_d k(x_id - j_d)`."""
-        x, w = self._arguments.points(points), self._arguments.weights(weights, points)
-        frame = self._arguments.output(out, self.shape, np.float64)
-        frame[...] = 0
-        if points_dot is not None:
-            x_dot = self._arguments.tangents(points_dot, points)
-            for inside, bins, factors in self._neighbours(x, self.kappa, np.eye(x.shape[1], dtype=int).tolist()):
-                change = np.sum(factors * x_dot[inside].T, 0)
-                np.add.at(frame, bins, change if w is None else change * w[inside])
-        if weights_dot is not None:
-            frame += self.forward(points, self._arguments.weights(weights_dot, points), None)
-        return frame
-
-    def vjp(
-        self,
-        points: npt.ArrayLike,
-        weights: npt.ArrayLike | None,
-        frame_bar: npt.ArrayLike,
-        with_weights: bool,
-        out: Frames | None,
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """`xbar_id = w_i sum_j hbar_j d/dx_id prod_e kappa(x_ie - j_e)`;
-        `wbar_i = sum_j hbar_j prod_d k(x_id - j_d)`.
-        """
-        x, w = self._arguments.points(points), self._arguments.weights(weights, points)
-        h_bar = self._arguments.frame(frame_bar)
-        out_points, out_weights = (None, None) if out is None else out
-        points_bar = self._arguments.output(out_points, x.shape, np.float64)
-        points_bar[...] = 0
-        for inside, bins, factors in self._neighbours(x, self.kappa, np.eye(x.shape[1], dtype=int).tolist()):
-            points_bar[inside] += (factors * h_bar[bins]).T
+        """Return `w_i sum_j h_j D prod_d k(x_id - j_d)`, `D` all derivatives of the order, or that along `x_dot`."""
+        derivatives = np.zeros((len(x), len(derivative_orders(x.shape[1], order))))
+        for inside, bins, factors in self._neighbours(order, x):
+            derivatives[inside] += (factors * frame[bins]).T
         if w is not None:
-            points_bar *= w[:, None]
-        if not with_weights:
-            return points_bar, None
-        weights_bar = self._arguments.output(out_weights, (len(x),), np.float64)
-        weights_bar[...] = 0
-        for inside, bins, factor in self._neighbours(x, self.k, [(0,) * x.shape[1]]):
-            weights_bar[inside] += factor[0] * h_bar[bins]
-        return points_bar, weights_bar
-
-    def hvp(
-        self,
-        points: npt.ArrayLike,
-        weights: npt.ArrayLike | None,
-        frame_bar: npt.ArrayLike,
-        points_dot: npt.ArrayLike,
-        out: FloatArray | None,
-    ) -> FloatArray:
-        """`w_i sum_j hbar_j sum_e xdot_ie d^2/dx_id dx_ie prod_f kappa(x_if - j_f)`."""
-        upper = self.curvatures(points, weights, frame_bar, None)
-        x_dot = self._arguments.tangents(points_dot, points)
-        result = self._arguments.output(out, x_dot.shape, np.float64)
-        matrices = np.empty((*x_dot.shape, x_dot.shape[1]))
-        rows, columns = np.triu_indices(x_dot.shape[1])
-        matrices[:, rows, columns] = matrices[:, columns, rows] = upper
-        return np.einsum("nde,ne->nd", matrices, x_dot, out=result)
-
-    def curvatures(
-        self, points: npt.ArrayLike, weights: npt.ArrayLike | None, frame_bar: npt.ArrayLike, out: FloatArray | None
-    ) -> FloatArray:
-        """`w_i sum_j hbar_j d^2/dx_id dx_ie prod_f kappa(x_if - j_f)` for all `d <= e`."""
-        x, w = self._arguments.points(points), self._arguments.weights(weights, points)
-        h_bar, unit = self._arguments.frame(frame_bar), np.eye(x.shape[1], dtype=int)
-        orders = [(unit[d] + unit[e]).tolist() for d, e in zip(*np.triu_indices(x.shape[1]), strict=True)]
-        result = self._arguments.output(out, (len(x), len(orders)), np.float64)
-        result[...] = 0
-        for inside, bins, factors in self._neighbours(x, self.kappa, orders):
-            result[inside] += (factors * h_bar[bins]).T
-        if w is not None:
-            result *= w[:, None]
-        return result
+            derivatives *= w[:, None]
+        found = self.found(order, x, x_dot, out)
+        if x_dot is None:
+            found[...] = derivatives[:, 0] if order == 0 else derivatives
+            return found
+        matrices = np.empty((*x.shape, x.shape[1]))
+        rows, columns = np.triu_indices(x.shape[1])
+        matrices[:, rows, columns] = matrices[:, columns, rows] = derivatives
+        return np.einsum("nde,ne->nd", matrices, x_dot, out=found)
 
     def _neighbours(
-        self, points: FloatArray, kernel: Kernel, orders: list[tuple[int, ...]] | list[list[int]]
+        self, order: int, points: FloatArray
     ) -> Iterator[tuple[npt.NDArray[np.bool_], tuple[npt.NDArray[np.intp], ...], FloatArray]]:
-        """For each bin around the points: which points have it inside, its indices, and the products of each order.
+        """For each bin around the points: which points have it inside, its indices, and the products of the order.
 
-        The products are (orders, points inside); bin `j` is the nearest one of `[j - 1/2, j + 1/2)`.
+        The products are (derivatives, points inside); bin `j` is the nearest one of `[j - 1/2, j + 1/2)`.
         """
+        kernel = self._kernels[order]
         finite = np.asarray(np.isfinite(points).all(1))
         x = np.where(finite[:, None], points, 0)
         x = np.clip(x, -1e9, 1e9)
@@ -134,14 +73,13 @@ class ReferenceBackend:
             whole += x - whole >= 0.5
         first = whole.astype(np.intp) - (kernel.support - 1) // 2
         # The factor of order n along axis d, kappa^(n)(x_d - j_d), is the same for all offsets along the other axes.
-        highest = max(max(order) for order in orders)
-        factors = [[kernel.function(x - (first + s), n) for n in range(highest + 1)] for s in range(kernel.support)]
+        factors = [[kernel.function(x - (first + s), n) for n in range(order + 1)] for s in range(kernel.support)]
         for offset in product(range(kernel.support), repeat=points.shape[1]):
             bins = first + np.array(offset)
             inside = finite & (bins >= 0).all(1) & (bins < self.shape).all(1)
             # The scale belongs to the whole product.
             products = [
-                kernel.scale * np.prod([factors[offset[d]][n][inside, d] for d, n in enumerate(order)], axis=0)
-                for order in orders
+                kernel.scale * np.prod([factors[offset[d]][n][inside, d] for d, n in enumerate(multi)], axis=0)
+                for multi in derivative_orders(points.shape[1], order)
             ]
             yield inside, tuple(bins[inside].T), np.array(products)

@@ -91,6 +91,19 @@ def polynomials(table: KernelTable, order: int) -> tuple[tuple[float, ...], ...]
     return tuple(map(tuple, table.derivative(order).T.tolist()))
 
 
+def lanes(support: int) -> int:
+    """Return the width of the vector that holds one row of bins: the next power of two."""
+    return 1 << (support - 1).bit_length()
+
+
+def lane_table(coefficients: FloatArray, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return the coefficients (degree + 1, support) with zero columns up to the width of a vector."""
+    degrees, support = coefficients.shape
+    padded = np.zeros((degrees, lanes(support)), dtype)
+    padded[:, :support] = coefficients
+    return padded
+
+
 def _fit(kernel: Kernel, offsets: npt.NDArray[Any], degree: int) -> FloatArray:
     """Interpolate the kernel at Chebyshev nodes in [-1/2, 1/2]: (degree + 1, support), lowest power first."""
     nodes = chebyshev.chebpts1(degree + 1) / 2

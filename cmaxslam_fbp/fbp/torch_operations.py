@@ -57,7 +57,7 @@ class FrameKernels:
         return kernel_table(kernel, len(self.shape), is_single_precision=dtype != torch.float64)
 
 
-Grid = FrameKernels | str  # itself, or its name in a compiled graph
+NamedFrames = FrameKernels | str  # itself, or its name in a compiled graph
 _NAMES: dict[FrameKernels, str] = {}
 _NAMED: dict[str, FrameKernels] = {}
 
@@ -160,7 +160,7 @@ def raised(orders: Orders) -> Orders:
     return tuple(tuple(n + (e == d) for e, n in enumerate(order)) for order in orders for d in range(len(order)))
 
 
-def gradients_of(points: Tensor, frame: Tensor, owner: Tensor | None, grid: Grid, orders: Orders) -> Tensor:
+def gradients_of(points: Tensor, frame: Tensor, owner: Tensor | None, grid: NamedFrames, orders: Orders) -> Tensor:
     """Return the derivatives of `gather` with respect to the points: (..., N, M, D). Equal ones are gathered once."""
     higher = raised(orders)
     distinct = tuple(dict.fromkeys(higher))
@@ -176,6 +176,14 @@ def _in_front(info: Any, in_dims: Any, *tensors: Tensor | None) -> Iterator[Any]
             yield None
         else:
             yield tensor.expand(info.batch_size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    """Keep what the derivatives of an operation need."""
+    points, other, owner, ctx.grid, orders, ctx.is_exact = inputs
+    ctx.orders = _orders(orders, points) if isinstance(ctx.grid, str) else orders
+    ctx.save_for_backward(points, other, owner)
+    ctx.save_for_forward(points, other, owner)
 
 
 class Scatter(torch.autograd.Function):
@@ -208,12 +216,7 @@ class Scatter(torch.autograd.Function):
         frame = frame.reshape(-1, *sizes)[(slice(None), *inside)]
         return frame.reshape(*points.shape[:-2], *grid.frames)
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        """Keep what the derivatives need."""
-        points, values, owner, ctx.grid, ctx.orders, ctx.is_exact = inputs
-        ctx.save_for_backward(points, values, owner)
-        ctx.save_for_forward(points, values, owner)
+    setup_context = staticmethod(_keep)
 
     @staticmethod
     def backward(ctx: Any, frame_bar: Tensor) -> tuple[Tensor | None, ...]:
@@ -272,12 +275,7 @@ class Gather(torch.autograd.Function):
                     values[m, :, where].add_(row if lead is None else row * lead)
         return values.movedim(0, -1).reshape(*points.shape[:-1], len(orders))
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        """Keep what the derivatives need."""
-        points, frame, owner, ctx.grid, ctx.orders, ctx.is_exact = inputs
-        ctx.save_for_backward(points, frame, owner)
-        ctx.save_for_forward(points, frame, owner)
+    setup_context = staticmethod(_keep)
 
     @staticmethod
     def backward(ctx: Any, values_bar: Tensor) -> tuple[Tensor | None, ...]:
@@ -310,19 +308,23 @@ class Gather(torch.autograd.Function):
         return gather(*_in_front(info, in_dims, points, frame, owner), *constants), 0
 
 
-def scatter(points: Tensor, values: Tensor, owner: Tensor | None, grid: Grid, orders: Orders, is_exact: bool) -> Tensor:
+def scatter(
+    points: Tensor, values: Tensor, owner: Tensor | None, grid: NamedFrames, orders: Orders, is_exact: bool
+) -> Tensor:
     """Return `Scatter` of the arguments; with the name of a grid, as a node of a compiled graph."""
     operation: Callable[..., Tensor] = scatter_node if isinstance(grid, str) else Scatter.apply
     return operation(points, values, owner, grid, _listed(grid, orders), is_exact)
 
 
-def gather(points: Tensor, frame: Tensor, owner: Tensor | None, grid: Grid, orders: Orders, is_exact: bool) -> Tensor:
+def gather(
+    points: Tensor, frame: Tensor, owner: Tensor | None, grid: NamedFrames, orders: Orders, is_exact: bool
+) -> Tensor:
     """Return `Gather` of the arguments; with the name of a grid, as a node of a compiled graph."""
     operation: Callable[..., Tensor] = gather_node if isinstance(grid, str) else Gather.apply
     return operation(points, frame, owner, grid, _listed(grid, orders), is_exact)
 
 
-def _listed(grid: Grid, orders: Orders) -> Orders | list[int]:
+def _listed(grid: NamedFrames, orders: Orders) -> Orders | list[int]:
     """Return orders as a node takes them: one behind the other."""
     return [n for order in orders for n in order] if isinstance(grid, str) else orders
 
@@ -359,12 +361,5 @@ def _(points: Tensor, frame: Tensor, owner: Tensor | None, grid: str, orders: li
     return points.new_empty((*points.shape[:-1], len(_orders(orders, points))))
 
 
-def _keep_for_backward(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    """Keep what the derivatives of a node need: that of the functions, by names."""
-    points, other, owner, ctx.grid, orders, ctx.is_exact = inputs
-    ctx.orders = _orders(orders, points)
-    ctx.save_for_backward(points, other, owner)
-
-
-scatter_node.register_autograd(Scatter.backward, setup_context=_keep_for_backward)
-gather_node.register_autograd(Gather.backward, setup_context=_keep_for_backward)
+scatter_node.register_autograd(Scatter.backward, setup_context=_keep)
+gather_node.register_autograd(Gather.backward, setup_context=_keep)

@@ -10,7 +10,6 @@ from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.contrast.finite_differences import FiniteDifferences
 from cmaxslam_fbp.contrast.objective import ContrastObjective, Objective
 from cmaxslam_fbp.contrast.scores import Variance
-from cmaxslam_fbp.fbp.kappa import derivative_kernel
 from cmaxslam_fbp.frontend.motion_models import MotionModel
 from cmaxslam_fbp.frontend.packet_events import PacketEvents
 from cmaxslam_fbp.frontend.warps import Grid, VelocityWarp
@@ -18,6 +17,8 @@ from cmaxslam_fbp.frontend.warps import Grid, VelocityWarp
 
 class ImageObjective(Objective, Protocol):
     """The score of the image of a packet's warped events."""
+
+    has_derivatives: bool
 
     @property
     def image(self) -> SingleArray:
@@ -50,19 +51,14 @@ def make_objective(shape: tuple[int, int], config: FrontendConfig) -> ImageObjec
 
 def with_gradient(objective: ImageObjective, config: FrontendConfig) -> Objective:
     """Return the objective itself, or with finite differences where it has no gradient."""
-    return FiniteDifferences(objective, config.difference_step) if _needs_differences(config) else objective
+    return objective if objective.has_derivatives else FiniteDifferences(objective, config.difference_step)
 
 
 def with_derivatives(objective: ImageObjective, shape: tuple[int, int], config: FrontendConfig) -> ImageObjective:
     """Return the objective itself, or where it has no derivatives one that has, to judge a maximum by."""
-    if not _needs_differences(config):
+    if objective.has_derivatives:
         return objective
     return make_objective(shape, config.model_copy(update={"reconstruction": "linear"}))
-
-
-def _needs_differences(config: FrontendConfig) -> bool:
-    reconstruction = None if config.reconstruction == "none" else config.reconstruction
-    return derivative_kernel(config.kernel, reconstruction, config.surrogate).highest_derivative == 0
 
 
 class Pyramid:

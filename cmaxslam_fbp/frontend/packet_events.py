@@ -74,7 +74,7 @@ class PacketLookup:
             )
         if not self._is_signed:
             return PacketEvents(x, y, dt_s)
-        _write_signs(events.p, signs)
+        signs[:] = np.where(events.p, 1, -1)
         return PacketEvents(x, y, dt_s, signs)
 
 
@@ -100,10 +100,3 @@ def _look_up(
         out_y[i] = table[place + 1]
         out_dt[i] = np.float32(t_ref_ns - t_ns[i]) * _SECONDS_PER_NS
     return outside
-
-
-@compiled
-def _write_signs(p: Any, out: Any) -> None:
-    """Write 1 for events of positive polarity and -1 for the others."""
-    for i in range(len(p)):
-        out[i] = np.float32(1) if p[i] else np.float32(-1)

@@ -90,15 +90,10 @@ class VelocityWarp:
     """
 
     def __init__(self, model: MotionModel, grid: Grid, packet: PacketEvents) -> None:
-        self._model = model
+        self._model, self.parameter_count = model, model.parameter_count
         self._loops = loops_of(type(model))  # type: ignore[arg-type]  # mypy takes classes for unhashable
         self._events = packet.x, packet.y, packet.dt_s
         self._grid = np.array([grid.scale_x, grid.offset_x, grid.scale_y, grid.offset_y], np.float32)
-
-    @property
-    def parameter_count(self) -> int:
-        """The number P of parameters."""
-        return self._model.parameter_count
 
     def __len__(self) -> int:
         return len(self._events[0])

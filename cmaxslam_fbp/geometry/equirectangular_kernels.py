@@ -15,12 +15,12 @@ import math
 
 import numpy as np
 
-from cmaxslam_fbp.compiling import CONTRACTED, compiled
+from cmaxslam_fbp.compiling import CONTRACTED, REASSOCIATED, compiled
 from cmaxslam_fbp.geometry.equirectangular import MIN_COS_LATITUDE
 
 _ZERO, _QUARTER, _HALF, _ONE = np.float32(0), np.float32(0.25), np.float32(0.5), np.float32(1)
 _TINY = np.float32(1e-30)  # no direction is that short; keeps 0/0 out of the poles
-_MIN_SQUARE = np.float32(MIN_COS_LATITUDE**2)
+MIN_SQUARE = np.float32(MIN_COS_LATITUDE**2)
 
 # Minimax polynomial of atan(s)/s in s^2 on [0, 1], by linear programming: |s p(s^2) - atan(s)| < 6e-8 rad.
 _A0 = np.float32(0.999999336)
@@ -73,7 +73,20 @@ def rotation_gradient(x, y, z, focal, gradient_u, gradient_v):
     `J = d(u, v)/d delta` stands in `Equirectangular`, with its bounds at the poles.
     """
     square = x * x + z * z
-    least = _MIN_SQUARE * (square + y * y)
+    least = MIN_SQUARE * (square + y * y)
     along = focal * gradient_u * y / (square if square > least else least)
     across = focal * gradient_v / math.sqrt(square if square > _TINY else _TINY)
     return -along * x - across * z, focal * gradient_u, across * x - along * z
+
+
+@compiled(fastmath=REASSOCIATED, inlined=True)
+def direction_gradient(x, y, z, focal, gradient_u, gradient_v):
+    """Return `(d(u, v)/dP)^T g` (3 numbers): the gradient by the direction `P` itself, from that by the pixel."""
+    square = x * x + z * z
+    whole = square + y * y
+    least = MIN_SQUARE * whole
+    turned = focal * gradient_u / (square if square > least else least)
+    level = math.sqrt(square if square > _TINY else _TINY)
+    risen = focal * gradient_v / whole
+    tilt = -risen * y / level
+    return turned * z + tilt * x, risen * level, -turned * x + tilt * z

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.compiling import compiled
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.sensor import SensorSize
-from cmaxslam_fbp.intensity.gradient_kernels import keep_chosen
 
 _FEWER = 0.7  # of the pixels stay, where their events are too many
 _CHUNK = 1 << 20
@@ -44,7 +45,7 @@ class PixelChoice:
         """Write the events of the chosen pixels to others, of which there are as many; return their number."""
         chosen = self.chosen.view(np.uint8)
         columns = (kept.t_ns, kept.x, kept.y, kept.p)
-        return int(keep_chosen(events.t_ns, events.x, events.y, events.p, chosen, *columns))
+        return int(_keep_chosen(events.t_ns, events.x, events.y, events.p, chosen, *columns))
 
 
 class EventSample:
@@ -94,3 +95,15 @@ class EventSample:
         for column, more in ((kept.t_ns, chosen.t_ns), (kept.x, chosen.x), (kept.y, chosen.y), (kept.p, chosen.p)):
             column[place] = more
         self._count = place.stop
+
+
+@compiled
+def _keep_chosen(
+    t_ns: Any, x: Any, y: Any, p: Any, chosen: Any, kept_t_ns: Any, kept_x: Any, kept_y: Any, kept_p: Any
+) -> int:
+    """Write the events (N,) of the pixels that are `chosen` (height, width), and return how many they are."""
+    kept = 0
+    for i in range(len(x)):
+        kept_t_ns[kept], kept_x[kept], kept_y[kept], kept_p[kept] = t_ns[i], x[i], y[i], p[i]
+        kept += chosen[y[i], x[i]]
+    return kept

@@ -18,16 +18,6 @@ ENTRIES, BRIGHTER, DARKER, WEIGHT, NUMBERS = 10, 10, 14, 18, 20
 _HALF, _ONE = np.float32(0.5), np.float32(1)
 
 
-@compiled
-def keep_chosen(t_ns, x, y, p, chosen, kept_t_ns, kept_x, kept_y, kept_p):
-    """Write the events (N,) of the pixels that are `chosen` (height, width), and return how many they are."""
-    kept = 0
-    for i in range(len(x)):
-        kept_t_ns[kept], kept_x[kept], kept_y[kept], kept_p[kept] = t_ns[i], x[i], y[i], p[i]
-        kept += chosen[y[i], x[i]]
-    return kept
-
-
 @compiled(fastmath=CONTRACTED)
 def add_pairs(points, x, y, p, sensor_width, cosines, width, shortest, longest, last, cells):
     """Add each event with the one before it at its pixel.

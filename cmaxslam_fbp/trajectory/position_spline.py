@@ -10,7 +10,7 @@ import numpy.typing as npt
 from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.errors import TrajectoryError
 from cmaxslam_fbp.nanoseconds import as_nanoseconds
-from cmaxslam_fbp.trajectory.spline import ORDERS
+from cmaxslam_fbp.trajectory.spline import ORDERS, RotationSpline
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,25 +49,8 @@ class PositionSpline:
 
     def positions_at(self, t_ns: npt.ArrayLike) -> FloatArray:
         """Return the positions (T, 3) at times (T,)."""
-        first, weights = self.weights_at(t_ns)
+        first, weights = weights_at(self, t_ns)
         return np.asarray(np.einsum("tj,tjk->tk", weights, self.controls[first[:, None] + np.arange(self.order)]))
-
-    def weights_at(self, t_ns: npt.ArrayLike) -> tuple[IntArray, FloatArray]:
-        """Return the first control position of each time, and the weights `B_j(u)` (T, order) from it on."""
-        t = as_nanoseconds(t_ns)
-        if t.size and (t.min() < self.start_ns or t.max() > self.end_ns):
-            raise TrajectoryError(
-                f"times {t.min()} to {t.max()} ns reach outside the spline, "
-                f"which covers {self.start_ns} to {self.end_ns} ns"
-            )
-        since = t - self.start_ns
-        first = np.minimum(since // self.step_ns, len(self) - self.order)
-        u = (since - first * self.step_ns) / self.step_ns
-        if self.order == 2:
-            return first, np.stack([1 - u, u], axis=-1)
-        v = 1 - u
-        middle = (4 - 6 * u**2 + 3 * u**3) / 6
-        return first, np.stack([v**3 / 6, middle, (4 - 6 * v**2 + 3 * v**3) / 6, u**3 / 6], axis=-1)
 
     def part(self, first: int, count: int) -> PositionSpline:
         """Return the spline of `count` control positions from index `first` on."""
@@ -75,3 +58,21 @@ class PositionSpline:
             raise TrajectoryError(f"control positions {first} to {first + count} are no part of {len(self)}")
         controls = self.controls[first : first + count]
         return replace(self, start_ns=self.start_ns + first * self.step_ns, controls=controls)
+
+
+def weights_at(spline: PositionSpline | RotationSpline, t_ns: npt.ArrayLike) -> tuple[IntArray, FloatArray]:
+    """Return the first control of each time, and the weights `B_j(u)` (T, order) of a position spline from it on."""
+    t = as_nanoseconds(t_ns)
+    if t.size and (t.min() < spline.start_ns or t.max() > spline.end_ns):
+        raise TrajectoryError(
+            f"times {t.min()} to {t.max()} ns reach outside the spline, "
+            f"which covers {spline.start_ns} to {spline.end_ns} ns"
+        )
+    since = t - spline.start_ns
+    first = np.minimum(since // spline.step_ns, len(spline) - spline.order)
+    u = (since - first * spline.step_ns) / spline.step_ns
+    if spline.order == 2:
+        return first, np.stack([1 - u, u], axis=-1)
+    v = 1 - u
+    middle = (4 - 6 * u**2 + 3 * u**3) / 6
+    return first, np.stack([v**3 / 6, middle, (4 - 6 * v**2 + 3 * v**3) / 6, u**3 / 6], axis=-1)

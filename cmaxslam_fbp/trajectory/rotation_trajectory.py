@@ -127,17 +127,14 @@ class RotationTrajectory:
         """Return `R_wc` at a time or times by spherical linear interpolation: `R_k exp(u log(R_k^T R_{k+1}))`."""
         self._require_covered(t_ns)
         times = as_nanoseconds(t_ns)
-        if times.size <= _BLOCK:
-            return self._interpolated(times)
-        quaternions = np.empty((*times.shape, 4))
-        for first in range(0, len(times), _BLOCK):
-            quaternions[first : first + _BLOCK] = self._interpolated(times[first : first + _BLOCK]).as_quat()
-        return Rotation(quaternions)
-
-    def _interpolated(self, times: npt.NDArray[np.int64]) -> Rotation:
-        before = np.clip(np.searchsorted(self.t_ns, times, side="right") - 1, 0, len(self) - 2)
-        part = (times - self.t_ns[before]) / (self.t_ns[before + 1] - self.t_ns[before])
-        return self.rotations[before] * Rotation.from_rotvec(part[..., None] * self._turns[before])
+        quaternions = np.empty((times.size, 4))
+        for first in range(0, times.size, _BLOCK):
+            t = times.reshape(-1)[first : first + _BLOCK]
+            k = np.clip(np.searchsorted(self.t_ns, t, side="right") - 1, 0, len(self) - 2)
+            u = (t - self.t_ns[k]) / (self.t_ns[k + 1] - self.t_ns[k])
+            turned = self.rotations[k] * Rotation.from_rotvec(u[..., None] * self._turns[k])
+            quaternions[first : first + _BLOCK] = turned.as_quat()
+        return Rotation(quaternions.reshape(*times.shape, 4))
 
     def angular_velocity_at(self, t_ns: npt.ArrayLike) -> FloatArray:
         """Return the body-frame angular velocity (..., 3) in rad/s: `R(t + dt) = R(t) exp(omega dt)`.

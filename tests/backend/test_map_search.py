@@ -113,6 +113,13 @@ def test_a_map_that_nobody_has_seen_has_no_places(search, scene):
     assert search.places(warp, elsewhere, empty) == []
 
 
+def test_a_map_without_any_edges_has_no_places(search, scene):
+    warp, _, elsewhere = window_at(scene, np.eye(3))
+    panorama = PanoramaMap(BackendConfig(panorama_size=SIZE), CAMERA)
+    panorama.visits[:] = 20
+    assert search.places(warp, elsewhere, panorama) == []
+
+
 def test_blocks_of_the_map_are_roots_of_events_per_visit():
     panorama = PanoramaMap(BackendConfig(panorama_size=SIZE, max_visits=20), CAMERA)
     panorama.visits[:4, :4], panorama.visits[4:8, 2:6], panorama.visits[8:12, :4] = 9, 50, 7

@@ -175,8 +175,8 @@ def test_the_pulled_back_curvature_is_that_of_dense_jacobians(slow):
         share = place[mine].mean() if mine.any() else 0.0
         expected[m] += (1 - share) * by_event[mine].sum(0)
         expected[m + 1] += share * by_event[mine].sum(0)
-    rows, columns = (np.ascontiguousarray(C[:, :, k], np.float32) for k in (0, 1))
-    actual = warp.pullback_curvature(warp.rotations(trajectory), rows, columns)
+    upper = np.ascontiguousarray(C[:, [0, 0, 1], [0, 1, 1]], np.float32)
+    actual = warp.pullback_curvature(warp.rotations(trajectory), upper)
     np.testing.assert_allclose(actual, expected, atol=2e-5 * np.abs(expected).max())
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from curved_motion import curved
 from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
@@ -15,19 +16,6 @@ MS = 1_000_000
 STEP_NS = 50 * MS
 START = Rotation.from_rotvec([0.2, 1.0, -0.7])
 both_orders = pytest.mark.parametrize("order", [2, 4])
-
-
-def curved(t_ns):
-    """A motion whose rate changes size and axis, and its exact body rate.
-
-    `R = Rz(a) Rx(b)` turns at `b' x + Rx(b)^T (a' z)` about its own axes.
-    """
-    t = np.asarray(t_ns) / 1e9
-    a, b = 0.8 * np.sin(3 * t), 0.5 * np.cos(4 * t)
-    da, db = 2.4 * np.cos(3 * t), -2.0 * np.sin(4 * t)
-    rotation = Rotation.from_euler("ZX", np.stack([a, b], axis=-1))
-    rate = np.stack([db, da * np.sin(b), da * np.cos(b)], axis=-1)
-    return rotation, rate
 
 
 def angle_between(a, b):

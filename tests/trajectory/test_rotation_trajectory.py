@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from curved_motion import curved
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
@@ -18,19 +19,6 @@ def constant_rate(omega_rad_s, t_ns, start=None):
     start = start or Rotation.identity()
     turned = Rotation.from_rotvec(np.outer((t_ns - t_ns[0]) / 1e9, omega_rad_s))
     return RotationTrajectory.from_rotations(t_ns, start * turned)
-
-
-def curved(t_ns):
-    """A motion whose rate changes size and axis, and its exact body rate.
-
-    `R = Rz(a) Rx(b)` turns at `b' x + Rx(b)^T (a' z)` about its own axes.
-    """
-    t = np.asarray(t_ns) / 1e9
-    a, b = 0.8 * np.sin(3 * t), 0.5 * np.cos(4 * t)
-    da, db = 2.4 * np.cos(3 * t), -2.0 * np.sin(4 * t)
-    rotation = Rotation.from_euler("ZX", np.stack([a, b], axis=-1))
-    rate = np.stack([db, da * np.sin(b), da * np.cos(b)], axis=-1)
-    return rotation, rate
 
 
 def sampled(step_ns, count):

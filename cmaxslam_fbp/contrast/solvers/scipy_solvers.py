@@ -73,49 +73,31 @@ def _maximise(
         value, slope = objective.value_and_gradient(theta)
         return -value, -slope
 
-    def negative_hessian(theta: FloatArray) -> FloatArray:
-        return -objective.hessian(theta)
-
+    hess = (lambda theta: -objective.hessian(theta)) if with_hessian else None
+    status, found = Status.STALLED, start
     try:
         # SciPy says how it ended by its status and, as long as no `disp` is set, by no warning; what NumPy would say of
         # a score that is not finite is silenced for this thread alone, which filters of warnings could not be.
         with np.errstate(all="ignore"):
-            result = minimize(
-                negative,
-                start,
-                jac=True,
-                hess=negative_hessian if with_hessian else None,
-                method=method,
-                options=options,
-            )
+            result = minimize(negative, start, jac=True, hess=hess, method=method, options=options)
     except (np.linalg.LinAlgError, ValueError, FloatingPointError):
-        return _failed(objective, start, Status.STALLED, evaluations, hessians)
-    if not np.isfinite(result.x).all() or not np.isfinite(result.fun):
-        return _failed(objective, start, Status.DEGENERATE, evaluations, hessians)
-    if result.success:
-        status = Status.CONVERGED
+        score, gradient = objective.value_and_gradient(start)
     else:
-        status = Status.ITERATION_LIMIT if result.status == 1 else Status.STALLED
-    found = np.asarray(result.x, np.float64)
+        if np.isfinite(result.x).all() and np.isfinite(result.fun):
+            found, score, gradient = np.asarray(result.x, np.float64), -float(result.fun), -np.asarray(result.jac)
+            if result.success:
+                status = Status.CONVERGED
+            elif result.status == 1:
+                status = Status.ITERATION_LIMIT
+        else:
+            status = Status.DEGENERATE
+            score, gradient = objective.value_and_gradient(start)
     return Solution(
         parameters=found,
         evaluated=found,
-        score=-float(result.fun),
-        status=status,
-        evaluations=objective.evaluations - evaluations,
-        hessians=objective.hessians - hessians,
-        gradient=-np.asarray(result.jac, np.float64),
-    )
-
-
-def _failed(objective: Objective, start: FloatArray, status: Status, evaluations: int, hessians: int) -> Solution:
-    score, gradient = objective.value_and_gradient(start)
-    return Solution(
-        parameters=start,
-        evaluated=start,
         score=score,
         status=status,
         evaluations=objective.evaluations - evaluations,
         hessians=objective.hessians - hessians,
-        gradient=gradient,
+        gradient=np.asarray(gradient, np.float64),
     )
