@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.contrast.objective import ContrastObjective
 from cmaxslam_fbp.contrast.scores import Variance
@@ -63,7 +63,7 @@ class SimulatedPackets:
     simulation: Simulation
     events: Events
 
-    def true_velocities(self, t_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def true_velocities(self, t_ns: IntArray) -> FloatArray:
         """Return the camera's angular velocities (N, 3) in rad/s."""
         return np.asarray(self.simulation.motion.angular_velocities((t_ns - self.simulation.start_ns) * 1e-9))
 
@@ -90,7 +90,7 @@ def calibrate() -> float:
     return best_of(2000, lambda: np.bincount(indices, minlength=30_000))
 
 
-def errors_deg_s(recording: SimulatedPackets, estimates: list[VelocityEstimate]) -> npt.NDArray[np.float64]:
+def errors_deg_s(recording: SimulatedPackets, estimates: list[VelocityEstimate]) -> FloatArray:
     true = recording.true_velocities(np.array([estimate.t_ns for estimate in estimates]))
     return np.degrees(np.array([estimate.velocity for estimate in estimates]) - true)
 
@@ -138,7 +138,7 @@ def measure_parts(recording: SimulatedPackets) -> dict[str, float]:
     objective.use(VelocityWarp(FirstOrderRotation(), grid, look_up(packet)))
     theta, steps = np.array([0.5, -0.4, 0.3]), iter(range(10**9))
 
-    def elsewhere() -> npt.NDArray[np.float64]:  # a new place each time: nothing is kept from the last
+    def elsewhere() -> FloatArray:  # a new place each time: nothing is kept from the last
         return theta + 1e-6 * next(steps)
 
     objective.hessian(theta)

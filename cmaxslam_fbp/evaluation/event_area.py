@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import SingleArray
+
 _FEWEST_LOOKS = 8  # a pixel that was hardly seen says little
 _ROWS = 64  # that are worked on at once
 
 
-def event_area(panorama: npt.NDArray[np.float32], looks: npt.NDArray[np.uint16]) -> float:
+def event_area(panorama: SingleArray, looks: npt.NDArray[np.uint16]) -> float:
     """Return the share of a map's pixels that its events fill: of two maps of the same events, the sharper has less.
 
     With `d` events per look at each of `n` pixels it is `(sum d)^2 / (n sum d^2)`: the share of pixels that hold events

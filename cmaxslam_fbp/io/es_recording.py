@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import IntArray
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.ordering import Piece
@@ -58,7 +58,7 @@ class EsRecording(Recording):
             at = self.path.stat().st_size - left_over
             raise RecordingError(f"{self.path} ends within an event, at byte {at}: the file is cut")
 
-    def _blocks(self, state: npt.NDArray[np.int64]) -> Iterator[Block]:
+    def _blocks(self, state: IntArray) -> Iterator[Block]:
         """Yield the bytes, an event that goes on in the next block with that one."""
         from cmaxslam_fbp.io.decoding_kernels import LEFT_OVER
 

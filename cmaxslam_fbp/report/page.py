@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.report.curves import even_indices
 from cmaxslam_fbp.report.hand_held_section import hand_held_section
@@ -97,7 +98,7 @@ def _positions(files: RunFiles, chosen: npt.NDArray[np.intp]) -> list[list[float
     return np.round(positions[chosen] / (files.run.get("scene_distance_m") or 1.0), 5).tolist()
 
 
-def _used_part(panorama: npt.NDArray[np.float32]) -> list[float]:
+def _used_part(panorama: SingleArray) -> list[float]:
     """Return left, top, right and bottom of the part of the map that has events, as fractions of its size."""
     height, width = panorama.shape
     left, top, right, bottom = used_part(panorama, margin=0)

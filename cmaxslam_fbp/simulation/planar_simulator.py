@@ -119,7 +119,7 @@ class PlanarSimulation(SimulatedRecording):
         return float(min(wanted, ((_MAX_SIZE - 1) / 2 - _MARGIN) / self._reach))
 
     @cached_property
-    def texture(self) -> npt.NDArray[np.float32]:
+    def texture(self) -> SingleArray:
         """The plane: a square image of linear intensity, whose middle is at (0, 0, depth_m)."""
         size = 2 * (int(np.ceil(self._reach * self._texel_focal)) + _MARGIN) + 1
         scene = self.settings.scene

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.simulation.cube_map import make_cube_map
 from cmaxslam_fbp.simulation.motions import HandheldMotion, Motion, SampledMotion, TurnedMotion
@@ -58,13 +57,13 @@ class Simulation(SimulatedRecording):
         return TurnedMotion(self._turns(), *dark_s, cover.turn_deg), None
 
     @cached_property
-    def panorama(self) -> npt.NDArray[np.float32]:
+    def panorama(self) -> SingleArray:
         """The scene: an equirectangular image of linear intensity."""
         focal = TEXELS_PER_PIXEL * max(self.camera.fx, self.camera.fy)
         return draw_scene(self.settings.scene, focal, self.settings.seed)
 
     @property
-    def texture(self) -> npt.NDArray[np.float32]:
+    def texture(self) -> SingleArray:
         """The panorama."""
         return self.panorama
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.ordering import Piece
@@ -216,7 +215,7 @@ class BagRecording(Recording):
         stamps, table = self._stamped(topic)
         return ImuSamples(stamps, table[:, :3], table[:, 3:]) if len(stamps) else None
 
-    def _stamped(self, topic: str) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    def _stamped(self, topic: str) -> tuple[IntArray, FloatArray]:
         """Return stamps (N,) and the numbers that count (N, K) of the messages of a topic."""
         kind = STAMPED[self._type(topic)]
         stamps, numbers = array("q"), array("d")  # an hour of an IMU as tuples would be a gigabyte
