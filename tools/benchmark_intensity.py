@@ -17,7 +17,7 @@ from scipy.spatial.transform import Rotation
 from cmaxslam_fbp.arrays import Picture, SingleArray
 from cmaxslam_fbp.choices import REFINEMENTS
 from cmaxslam_fbp.config import Config, load_config
-from cmaxslam_fbp.evaluation.brightness_errors import compare_brightness
+from cmaxslam_fbp.evaluation.map_quality import compare_brightness
 from cmaxslam_fbp.experiments.machine import EVENTS, calibration_us
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.io import open_recording

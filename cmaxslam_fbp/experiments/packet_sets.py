@@ -14,7 +14,7 @@ from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.choices import MODELS
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.errors import RecordingError
-from cmaxslam_fbp.evaluation.linear_velocity import camera_velocities
+from cmaxslam_fbp.evaluation.translation_errors import camera_velocities
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.packets import Packet, packets_by_count
 from cmaxslam_fbp.experiments.methods import EVENTS_PER_PACKET

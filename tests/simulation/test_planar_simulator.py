@@ -5,7 +5,7 @@ import pytest
 
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.errors import SimulationError
-from cmaxslam_fbp.evaluation.linear_velocity import camera_velocities
+from cmaxslam_fbp.evaluation.translation_errors import camera_velocities
 from cmaxslam_fbp.events.events import Events
 from cmaxslam_fbp.frontend import VelocityEstimator
 from cmaxslam_fbp.frontend.warps import CAMERA_SIGN
