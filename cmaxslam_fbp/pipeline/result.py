@@ -11,7 +11,7 @@ import numpy as np
 from cmaxslam_fbp.arrays import FloatArray, IntArray, SingleArray
 from cmaxslam_fbp.backend.tracking import Tracking, WindowReport
 from cmaxslam_fbp.evaluation import Evaluation
-from cmaxslam_fbp.events.hot_pixels import HotPixels
+from cmaxslam_fbp.events.filters import HotPixels
 from cmaxslam_fbp.intensity.brightness import Brightness
 from cmaxslam_fbp.intensity.event_sample import EventSample
 from cmaxslam_fbp.io.live.reader import LiveFigures
