@@ -9,8 +9,7 @@ from pathlib import Path
 from cmaxslam_fbp.errors import MissingExtraError, OutputError
 from cmaxslam_fbp.experiments.settings import StudyError, StudySettings
 from cmaxslam_fbp.experiments.workbench import Workbench
-from cmaxslam_fbp.rows.pools import open_pool
-from cmaxslam_fbp.rows.running import OnRow
+from cmaxslam_fbp.rows.running import OnRow, open_pool
 
 Study = Callable[[Workbench], list[Path]]
 
