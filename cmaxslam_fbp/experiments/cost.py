@@ -11,13 +11,7 @@ import numpy as np
 
 from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.experiments.machine import best_us, calibration_us, cpu_name
-from cmaxslam_fbp.experiments.paper_figures import (
-    COST_CPU_NAME,
-    COST_CPU_US,
-    COST_EVENTS,
-    COST_GPU_NAME,
-    COST_GPU_US,
-)
+from cmaxslam_fbp.experiments.paper_figures import COST_CPU_NAME, COST_CPU_US, COST_EVENTS, COST_GPU_NAME, COST_GPU_US
 from cmaxslam_fbp.experiments.tables import csv_text, markdown_table, number, page
 from cmaxslam_fbp.experiments.workbench import Workbench
 from cmaxslam_fbp.fbp import Binning

@@ -51,9 +51,8 @@ class EsRecording(Recording):
         from cmaxslam_fbp.io import decoding_kernels as kernels
 
         state = np.zeros(kernels.STATE_SIZE, np.int64)
-        state[kernels.LAST_ROW] = self._size.height - 1
-        decode = kernels.decode_dvs if self._type == _DVS else kernels.decode_atis
-        yield from decode_blocks(self._blocks(state), decode, state)
+        state[[kernels.LAST_ROW, kernels.FLAG_BITS]] = self._size.height - 1, 1 if self._type == _DVS else 2
+        yield from decode_blocks(self._blocks(state), kernels.decode_es, state)
         if left_over := int(state[kernels.LEFT_OVER]):
             at = self.path.stat().st_size - left_over
             raise RecordingError(f"{self.path} ends within an event, at byte {at}: the file is cut")

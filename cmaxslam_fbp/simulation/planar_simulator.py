@@ -13,7 +13,8 @@ from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.simulation.motions import NoRotation
 from cmaxslam_fbp.simulation.recording import HANDHELD_DURATION_S, TEXELS_PER_PIXEL, SimulatedRecording
 from cmaxslam_fbp.simulation.scene_map import SceneMap, log_levels, quantise_levels
-from cmaxslam_fbp.simulation.scenes import FLAT_SCENES, fit_plane_image, load_plane_image
+from cmaxslam_fbp.simulation.scenes import FLAT_SCENES
+from cmaxslam_fbp.simulation.scenes.images import fit_plane_image, load_plane_image
 from cmaxslam_fbp.simulation.schedule import pixels_per_radian, pixels_per_tangent
 from cmaxslam_fbp.simulation.settings import PlanarSettings
 from cmaxslam_fbp.simulation.translations import SHARES, HandheldTranslation

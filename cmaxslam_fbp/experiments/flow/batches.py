@@ -71,13 +71,13 @@ def true_flow(samples: Sequence[FlowSample]) -> tuple[Tensor, Tensor]:
     return flow, torch.as_tensor(np.stack([sample.is_valid for sample in samples]))
 
 
-def voxel_grid(sample: FlowSample, bins: int = BINS) -> SingleArray:
-    """Return `V_b(x) = sum_i s_i max(0, 1 - |b - (B - 1) t_i|)` over the events at x, with the signs s: (bins, h, w).
+def voxel_grid(sample: FlowSample) -> SingleArray:
+    """Return `V_b(x) = sum_i s_i max(0, 1 - |b - (B - 1) t_i|)` over the events at x, with the signs s: (BINS, h, w).
 
     It is divided by the root mean square of what is not zero, so that rates and thresholds matter less.
     """
-    points = np.stack([(bins - 1) * sample.t, sample.y, sample.x], axis=1).astype(np.float32)
-    grid = _binning((bins, *sample.shape))(points, np.where(sample.p, 1, -1).astype(np.float32))
+    points = np.stack([(BINS - 1) * sample.t, sample.y, sample.x], axis=1).astype(np.float32)
+    grid = _binning((BINS, *sample.shape))(points, np.where(sample.p, 1, -1).astype(np.float32))
     touched = np.count_nonzero(grid)
     scale = np.sqrt((grid.astype(np.float64) ** 2).sum() / max(touched, 1))
     return np.asarray(grid / max(scale, 1e-6), np.float32)
