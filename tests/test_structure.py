@@ -24,6 +24,7 @@ def test_constants_of_several_files_are_defined_once():
         for node in tree.body
         if isinstance(node, ast.Assign)
         for target in node.targets
-        if isinstance(target, ast.Name) and target.id in ("NS_PER_S", "FloatArray", "SingleArray", "IntArray")
+        if isinstance(target, ast.Name)
+        and target.id in ("NS_PER_S", "FloatArray", "SingleArray", "IntArray", "Picture")
     )
     assert set(names.values()) == {1}

@@ -33,9 +33,8 @@ from cmaxslam_fbp.batch.arms import make_arms
 from cmaxslam_fbp.batch.batch import Batch
 from cmaxslam_fbp.batch.manifest import read_items
 from cmaxslam_fbp.io.digest import digest
-from cmaxslam_fbp.rows.pools import THREADS_PER_TASK, PoolSettings, open_pool
 from cmaxslam_fbp.rows.row import Row, Values, Work
-from cmaxslam_fbp.rows.running import outcomes
+from cmaxslam_fbp.rows.running import THREADS_PER_TASK, PoolSettings, open_pool, outcomes
 
 READINGS = 2  # of each recording over the network: for its digest, and by its run, perhaps on another node
 BATCHES = (24, 1000)  # runs, over which the start of the workers is spread

@@ -25,9 +25,9 @@ from cmaxslam_fbp.config import Config, load_config
 from cmaxslam_fbp.evaluation import evaluate
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.experiments.machine import describe_machine
+from cmaxslam_fbp.experiments.simulated_sequences import make_recording
 from cmaxslam_fbp.geometry.camera import Camera, davis240c, dvxplorer
 from cmaxslam_fbp.io import Recording, open_recording
-from cmaxslam_fbp.io.writing import write_recording
 from cmaxslam_fbp.pipeline import Slam
 from cmaxslam_fbp.pipeline.calibrating import CalibrationGuess, calibrate
 from cmaxslam_fbp.pipeline.warm_up import warm_up
@@ -48,7 +48,7 @@ CAMERAS = {"davis240c": davis240c, "dvxplorer": dvxplorer, "fisheye": fisheye}
 REALISTIC = {"davis240c": "davis", "dvxplorer": "dvxplorer", "fisheye": "davis"}
 
 
-def make_recording(options: argparse.Namespace, camera: str, scene: str, sensor: str, seed: int) -> Recording:
+def recording_of(options: argparse.Namespace, camera: str, scene: str, sensor: str, seed: int) -> Recording:
     """Simulate a recording, unless the file is there already."""
     path: Path = options.folder / f"{camera}_{scene}_{sensor}_{options.duration:g}s_seed{seed}.bag"
     if not path.exists():
@@ -60,8 +60,7 @@ def make_recording(options: argparse.Namespace, camera: str, scene: str, sensor:
             extent_deg=30.0,
             seed=seed,
         )
-        simulation = Simulation(settings)
-        write_recording(simulation, simulation.chunks(), path)
+        make_recording(Simulation(settings), path)
     return open_recording(path)
 
 
@@ -176,7 +175,7 @@ def main() -> None:
         for scene in options.scenes:
             for sensor in (REALISTIC[camera] if one == "realistic" else one for one in options.sensors):
                 for seed in options.seeds:
-                    row = measure(make_recording(options, camera, scene, sensor, seed), options.draws)
+                    row = measure(recording_of(options, camera, scene, sensor, seed), options.draws)
                     rows.append(row)
                     errors = ", ".join(f"{name} {error:+.1f}" for name, error in row["in_deviations"].items())
                     true, found = (spread_of(row["errors_deg"][lens]) for lens in ("true", "found"))

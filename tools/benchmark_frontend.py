@@ -6,17 +6,17 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.contrast.objective import ContrastObjective
 from cmaxslam_fbp.contrast.scores import Variance
 from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.experiments.machine import best_us, calibration_us
 from cmaxslam_fbp.frontend import VelocityEstimate, VelocityEstimator
 from cmaxslam_fbp.frontend.motion_models import FirstOrderRotation
 from cmaxslam_fbp.frontend.packet_events import PacketLookup
@@ -24,6 +24,7 @@ from cmaxslam_fbp.frontend.warps import Grid, VelocityWarp
 from cmaxslam_fbp.simulation import Simulation, SimulationSettings
 
 COUNT = 20_000
+_PART_S = 0.3  # for which a part of the work is repeated
 SCENES = ("shapes", "boxes", "poster")
 # RMS in deg/s per axis on the ECD, from the paper's table of angular velocities; ours on top of it has no row there.
 METHODS: list[tuple[str, dict[str, Any], dict[str, float] | None]] = [
@@ -63,7 +64,7 @@ class SimulatedPackets:
     simulation: Simulation
     events: Events
 
-    def true_velocities(self, t_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def true_velocities(self, t_ns: IntArray) -> FloatArray:
         """Return the camera's angular velocities (N, 3) in rad/s."""
         return np.asarray(self.simulation.motion.angular_velocities((t_ns - self.simulation.start_ns) * 1e-9))
 
@@ -74,23 +75,7 @@ def simulate(scene: str, duration_s: float, seed: int = 1, peak_speed_deg_s: flo
     return SimulatedPackets(simulation, Events.concatenate([chunk for chunk in simulation.chunks() if len(chunk)]))
 
 
-def best_of(repeats: int, work: Callable[[], Any]) -> float:
-    """Return the shortest time in seconds."""
-    best = np.inf
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - start)
-    return float(best)
-
-
-def calibrate() -> float:
-    """Return the time in seconds of one `np.bincount` pass over as many indices as a packet has events."""
-    indices = np.random.default_rng(0).integers(0, 30_000, COUNT)
-    return best_of(2000, lambda: np.bincount(indices, minlength=30_000))
-
-
-def errors_deg_s(recording: SimulatedPackets, estimates: list[VelocityEstimate]) -> npt.NDArray[np.float64]:
+def errors_deg_s(recording: SimulatedPackets, estimates: list[VelocityEstimate]) -> FloatArray:
     true = recording.true_velocities(np.array([estimate.t_ns for estimate in estimates]))
     return np.degrees(np.array([estimate.velocity for estimate in estimates]) - true)
 
@@ -130,7 +115,7 @@ def measure_speed(recording: SimulatedPackets, repeats: int, limit: int) -> dict
 
 
 def measure_parts(recording: SimulatedPackets) -> dict[str, float]:
-    """Return the time in seconds of the parts of the work on one packet."""
+    """Return the time in microseconds of the parts of the work on one packet."""
     camera, config = recording.simulation.camera, FrontendConfig(packets="count", events_per_packet=COUNT)
     packet = list(VelocityEstimator(camera, config).packets([recording.events[: 12 * COUNT]]))[10]
     grid, look_up = Grid.configured(camera, config), PacketLookup(camera)
@@ -138,16 +123,16 @@ def measure_parts(recording: SimulatedPackets) -> dict[str, float]:
     objective.use(VelocityWarp(FirstOrderRotation(), grid, look_up(packet)))
     theta, steps = np.array([0.5, -0.4, 0.3]), iter(range(10**9))
 
-    def elsewhere() -> npt.NDArray[np.float64]:  # a new place each time: nothing is kept from the last
+    def elsewhere() -> FloatArray:  # a new place each time: nothing is kept from the last
         return theta + 1e-6 * next(steps)
 
     objective.hessian(theta)
     return {
-        "look up undistorted points": best_of(300, lambda: look_up(packet)),
-        "value": best_of(300, lambda: objective.value(elsewhere())),
-        "value and gradient": best_of(300, lambda: objective.value_and_gradient(elsewhere())),
-        "value, gradient and Hessian": best_of(100, lambda: objective.hessian(elsewhere())),
-        "scatter of the gradient, image known": best_of(300, lambda: objective.gradient_scatter(theta)),
+        "look up undistorted points": best_us(lambda: look_up(packet), _PART_S),
+        "value": best_us(lambda: objective.value(elsewhere()), _PART_S),
+        "value and gradient": best_us(lambda: objective.value_and_gradient(elsewhere()), _PART_S),
+        "value, gradient and Hessian": best_us(lambda: objective.hessian(elsewhere()), _PART_S),
+        "scatter of the gradient, image known": best_us(lambda: objective.gradient_scatter(theta), _PART_S),
     }
 
 
@@ -181,15 +166,14 @@ def main() -> None:
 
     recordings = {scene: simulate(scene, options.duration) for scene in SCENES}
     limit = options.packets * COUNT
-    unit_s = calibrate()
-    figures: dict[str, Any] = {"bincount_us": 1e6 * unit_s}
+    figures: dict[str, Any] = {"bincount_us": calibration_us(COUNT)}
     figures["speed"] = {s: measure_speed(r, options.repeats, limit) for s, r in recordings.items()}
-    figures["parts_us"] = {part: 1e6 * s for part, s in measure_parts(recordings["boxes"]).items()}
+    figures["parts_us"] = measure_parts(recordings["boxes"])
     figures["real_time"] = measure_real_time(simulate("poster", options.duration, 4, 520.0))
     figures["accuracy"] = {
         name: {s: measure_accuracy(r, settings, limit) for s, r in recordings.items()} for name, settings, _ in METHODS
     }
-    figures["bincount_us"] = min(figures["bincount_us"], 1e6 * calibrate())
+    figures["bincount_us"] = min(figures["bincount_us"], calibration_us(COUNT))
     if options.json:
         print(json.dumps(figures, indent=2))
     else:

@@ -14,25 +14,18 @@ from typing import Any
 
 from cmaxslam_fbp.config import load_config
 from cmaxslam_fbp.experiments.machine import describe_machine
+from cmaxslam_fbp.experiments.simulated_sequences import make_recording
 from cmaxslam_fbp.io import open_recording
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
-from cmaxslam_fbp.io.writing import write_recording
 from cmaxslam_fbp.pipeline import Slam
 from cmaxslam_fbp.pipeline.warm_up import warm_up
 from cmaxslam_fbp.simulation import SENSORS, RoomSettings, RoomSimulation, Simulation, SimulationSettings
 
 
-def make_recording(path: Path, simulation: Simulation | RoomSimulation) -> Path:
-    """Simulate a recording, unless the file is there already."""
-    if not path.exists():
-        write_recording(simulation, simulation.chunks(), path)
-    return path
-
-
 def recordings(options: argparse.Namespace) -> list[Path]:
     """Return the recordings, made where they are missing."""
-    made, sensor = [], SENSORS[options.sensor]
-    common: dict[str, Any] = {"sensor": sensor, "duration_s": options.duration, "seed": options.seed}
+    wanted: dict[str, Simulation] = {}
+    common: dict[str, Any] = {"sensor": SENSORS[options.sensor], "duration_s": options.duration, "seed": options.seed}
     if options.trajectory is not None:
         common["trajectory"] = read_trajectory(options.trajectory)
     source = "hand" if options.trajectory is None else "real"
@@ -42,12 +35,13 @@ def recordings(options: argparse.Namespace) -> list[Path]:
             settings = RoomSettings(
                 scene=scene, scene_distance_m=distance_m, room=options.room, lever_m=options.lever, **common
             )
-            name = f"{scene}_{options.room}_{distance_m:g}m_{source}_{tail}"
-            made.append(make_recording(options.folder / name, RoomSimulation(settings)))
+            wanted[f"{scene}_{options.room}_{distance_m:g}m_{source}_{tail}"] = RoomSimulation(settings)
         if options.rotation:
-            name = f"{scene}_rotation_{source}_{tail}"
-            made.append(make_recording(options.folder / name, Simulation(SimulationSettings(scene=scene, **common))))
-    return made
+            wanted[f"{scene}_rotation_{source}_{tail}"] = Simulation(SimulationSettings(scene=scene, **common))
+    for name, simulation in wanted.items():
+        if not (options.folder / name).exists():
+            make_recording(simulation, options.folder / name)
+    return [options.folder / name for name in wanted]
 
 
 def measure(path: Path, arm: str) -> dict[str, Any]:

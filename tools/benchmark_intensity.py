@@ -17,11 +17,11 @@ from scipy.spatial.transform import Rotation
 from cmaxslam_fbp.arrays import Picture, SingleArray
 from cmaxslam_fbp.choices import REFINEMENTS
 from cmaxslam_fbp.config import Config, load_config
-from cmaxslam_fbp.evaluation.brightness_errors import compare_brightness
+from cmaxslam_fbp.evaluation.map_quality import compare_brightness
 from cmaxslam_fbp.experiments.machine import EVENTS, calibration_us
+from cmaxslam_fbp.experiments.simulated_sequences import make_recording
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.io import open_recording
-from cmaxslam_fbp.io.writing import write_recording
 from cmaxslam_fbp.pipeline import Slam, SlamResult
 from cmaxslam_fbp.pipeline.painting import paint
 from cmaxslam_fbp.pipeline.warm_up import warm_up
@@ -94,7 +94,7 @@ def measure(scene: str, sensor: str, seed: int, options: argparse.Namespace, con
     simulation, name = Simulation(settings), f"{Path(scene).stem}_{sensor}_{options.duration:g}s_seed{seed}"
     path = options.folder / f"{name}.npz"
     if not path.exists():
-        write_recording(simulation, simulation.chunks(), path)
+        make_recording(simulation, path)
     recording = open_recording(path)
     began = time.process_time()
     result = Slam(config).run(recording)

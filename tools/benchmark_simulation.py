@@ -15,22 +15,12 @@ import time
 import numpy as np
 
 from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.experiments.machine import best_us
 from cmaxslam_fbp.geometry.camera import davis240c, dvxplorer
 from cmaxslam_fbp.simulation import Simulation, SimulationSettings
 from cmaxslam_fbp.simulation.scenes import SCENES
 
 CAMERAS = {"davis240c": davis240c, "dvxplorer": dvxplorer}
-
-
-def calibrate(events: Events, width: int, repeats: int) -> float:
-    """Return the best time in seconds of counting the events' pixels."""
-    pixels = events.y.astype(np.int64) * width + events.x
-    times_s = []
-    for _ in range(max(repeats, 5)):
-        start_s = time.perf_counter()
-        np.bincount(pixels)
-        times_s.append(time.perf_counter() - start_s)
-    return min(times_s)
 
 
 def measure(scene: str, camera: str, duration_s: float, repeats: int) -> None:
@@ -48,7 +38,8 @@ def measure(scene: str, camera: str, duration_s: float, repeats: int) -> None:
         events = Events.concatenate(pieces)
     best_s, best_cpu_s = min(wall_s), min(cpu_s)
     renderings = sum(block.steps for block in simulation.blocks)
-    calibration_s = calibrate(events, simulation.camera.width, repeats)
+    pixels = events.y.astype(np.int64) * simulation.camera.width + events.x
+    calibration_s = 1e-6 * best_us(lambda: np.bincount(pixels), 0.1)
     millions = len(events) / 1e6
     print(
         f"{scene:8s} {millions / best_s:6.2f} Mev/s of wall time, {millions / best_cpu_s:6.2f} of processor time | "

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.choices import KERNELS
 from cmaxslam_fbp.contrast.scores import Variance
 from cmaxslam_fbp.fbp import Binning
@@ -24,8 +24,6 @@ from cmaxslam_fbp.report.plots import COLORS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-Array = npt.NDArray[np.float64]
 
 BLUE, ORANGE = COLORS[:2]
 INK, GREY, PALE = "#17212b", "#8a96a1", "#e2e7ec"
@@ -129,13 +127,13 @@ class ShiftedCopy:
         }
 
     @staticmethod
-    def _curves(random: np.random.Generator) -> Array:
+    def _curves(random: np.random.Generator) -> FloatArray:
         which = random.integers(0, 5, POINTS // 2)
         y = random.uniform(4, SHAPE[0] - 5, POINTS // 2)
         x = 14.3 + 10.7 * which + 3 * np.sin(0.13 * y + which) + random.normal(0, 0.9, POINTS // 2)
         return np.stack([y, x], -1)
 
-    def points(self, shift: float) -> Array:
+    def points(self, shift: float) -> FloatArray:
         """Return the first set, and after it the shifted one."""
         return np.concatenate([self.first, self.second + np.array([0, shift])])
 

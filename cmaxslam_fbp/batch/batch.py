@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cmaxslam_fbp.batch.arms import Arm
-from cmaxslam_fbp.batch.inputs import input_row
-from cmaxslam_fbp.batch.manifest import FILES, Item, plain
+from cmaxslam_fbp.batch.manifest import FILES, Item, input_row, plain
 from cmaxslam_fbp.batch.run_task import run
 from cmaxslam_fbp.batch.time_left import TimeLeft
 from cmaxslam_fbp.errors import CmaxSlamError, short_line

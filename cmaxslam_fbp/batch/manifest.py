@@ -1,4 +1,4 @@
-"""Which recordings a batch is of: paths, patterns, and YAML lists that say more about each."""
+"""Which recordings a batch is of: paths, patterns, and YAML lists that say more about each; and what is in them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError, model_validator
 
 from cmaxslam_fbp.config import RecordingConfig, Section, read_yaml
-from cmaxslam_fbp.errors import ConfigError
+from cmaxslam_fbp.errors import ConfigError, RecordingError
+from cmaxslam_fbp.experiments.simulated_sequences import make_recording
+from cmaxslam_fbp.io.digest import digest, stamps
+from cmaxslam_fbp.rows.row import Row, Values
+from cmaxslam_fbp.simulation import Simulation, SimulationSettings
 
 FILES = ("calibration", "reference")
+FOLDER = "sequences"
 
 
 class Simulated(Section):
@@ -161,3 +166,32 @@ def _told_apart(items: Sequence[Item]) -> Iterator[Item]:
 def plain(name: str) -> str:
     """Return a name with nothing in it that a folder's name should not have."""
     return re.sub(r"[^\w.+=,-]+", "_", name).strip("._")[:80] or "_"
+
+
+def input_row(item: Item) -> Row:
+    """Return the row that takes the digest of a recording, or makes it.
+
+    Sizes and times of its files tell whether the digest is still known.
+    """
+    if item.path is None:
+        return Row(f"simulating {item.name}", simulate, item.simulate, {"file": f"{plain(item.name)}.bag"})
+    try:
+        found = stamps(item.path)
+    except OSError as error:
+        raise RecordingError(f"{item.path} cannot be read: {error.strerror or error}") from None
+    return Row(f"reading {item.name}", identify, {"path": str(item.path), "stamps": found})
+
+
+def identify(settings: Mapping[str, Any], out: Path) -> Values:
+    """Return where a recording lies, the digest of its content, and its size."""
+    path = Path(settings["path"])
+    return {"path": str(path), "sha256": digest(path), "bytes": sum(size for _, size, _ in settings["stamps"])}
+
+
+def simulate(settings: Mapping[str, Any], out: Path) -> Values:
+    """Make a recording below the batch's folder; return where it lies, the digest of its content, and its size."""
+    wanted = {name: settings[name] for name in ("scene", "duration_s", "peak_speed_deg_s", "seed")}
+    name = f"{FOLDER}/{settings['file']}"
+    make_recording(Simulation(SimulationSettings(**wanted)), out / name)
+    path = (out / name).resolve()
+    return {"files": [name], "path": str(path), "sha256": digest(path), "bytes": path.stat().st_size}

@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io import open_recording
@@ -79,7 +80,7 @@ def run(settings: Mapping[str, Any], out: Path) -> Values:
     }
 
 
-def draw_thumbnail(panorama: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
+def draw_thumbnail(panorama: SingleArray) -> npt.NDArray[np.uint8]:
     """Return the part of a map that has events as a small grey picture."""
     left, top, right, bottom = used_part(panorama, margin=0.01)
     part = panorama[top:bottom, left:right]

@@ -75,7 +75,7 @@ def batch(
     from cmaxslam_fbp.batch.results import Refresher, summary_table, write_page, write_rows
     from cmaxslam_fbp.cli.progress import batch_progress
     from cmaxslam_fbp.io.run_folder import make_folder
-    from cmaxslam_fbp.rows.pools import PoolSettings, open_pool
+    from cmaxslam_fbp.rows.running import PoolSettings, open_pool
 
     where = PoolSettings(jobs, scheduler, slurm, memory)
     seeds = _seeds(repeat)

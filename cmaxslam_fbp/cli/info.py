@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cmaxslam_fbp.cli.options import (
-    Json,
-    Quiet,
-    RecordingOptions,
-    RecordingPath,
-    takes_recording,
-    warn,
-)
+from cmaxslam_fbp.cli.options import Json, Quiet, RecordingOptions, RecordingPath, takes_recording, warn
 
 if TYPE_CHECKING:
     from cmaxslam_fbp.io.summary import Summary

@@ -54,7 +54,7 @@ def reproduce(
     from cmaxslam_fbp.cli.progress import row_progress
     from cmaxslam_fbp.experiments.settings import StudySettings
     from cmaxslam_fbp.experiments.studies import reproduce as run_study
-    from cmaxslam_fbp.rows.pools import PoolSettings
+    from cmaxslam_fbp.rows.running import PoolSettings
 
     pool = PoolSettings(jobs if jobs is not None or scheduler else 1, scheduler)
     settings = StudySettings(out, ecd=ecd, data=data, quick=quick, pool=pool, packets=packets, dsec=dsec)

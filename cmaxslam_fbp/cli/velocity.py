@@ -154,7 +154,7 @@ def _linear_errors(recording: Recording, t_ns: IntArray, velocities: FloatArray)
     """Compare with the velocities of the reference poses; nothing where there are none."""
     from dataclasses import asdict
 
-    from cmaxslam_fbp.evaluation.linear_velocity import linear_velocity_errors
+    from cmaxslam_fbp.evaluation.translation_errors import linear_velocity_errors
 
     poses = recording.ground_truth
     errors = None if poses is None else linear_velocity_errors(t_ns, velocities, poses)

@@ -1,7 +1,7 @@
 """Alignment and errors of trajectories."""
 
 from cmaxslam_fbp.evaluation.evaluate import Evaluation, evaluate
-from cmaxslam_fbp.evaluation.event_area import event_area
+from cmaxslam_fbp.evaluation.map_quality import event_area
 from cmaxslam_fbp.evaluation.rotation_errors import AngularVelocityErrors, angular_velocity_errors
 from cmaxslam_fbp.evaluation.table import evaluation_table, published_table
 

@@ -8,16 +8,15 @@ from typing import Any, Literal
 import numpy as np
 
 from cmaxslam_fbp.errors import TrajectoryError
-from cmaxslam_fbp.evaluation.alignment import align_best_fit, align_first_pose
+from cmaxslam_fbp.evaluation.alignment import align_best_fit, align_first_pose, best_time_offset
 from cmaxslam_fbp.evaluation.cmax_slam_metric import ALIGN_AT_S, CmaxSlamErrors, cmax_slam_errors
-from cmaxslam_fbp.evaluation.position_errors import position_errors
 from cmaxslam_fbp.evaluation.rotation_errors import (
     absolute_errors_deg,
     angular_velocity_errors,
     relative_errors_deg_s,
     rms,
 )
-from cmaxslam_fbp.evaluation.time_offset import best_time_offset
+from cmaxslam_fbp.evaluation.translation_errors import position_errors
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 from cmaxslam_fbp.trajectory import AngularVelocities, RotationTrajectory
 
@@ -47,7 +46,7 @@ class Evaluation:
     absolute_first_pose_*_deg, absolute_best_fit_*_deg
         Of the angles of `R_gt^T A R_est`, with `A` from the first compared pose or as the best fit.
     absolute_at_time_offset_rms_deg, time_offset_s
-        The best fit at the best constant time offset (positive: the estimate lags), see `time_offset`.
+        The best fit at the best constant time offset (positive: the estimate lags), see `alignment`.
     relative_rms_deg_s, relative_pairs, relative_interpolated : dict
         For each `dt` ("0.01", "0.1", "1"): RMS angle between the relative rotations over `dt`, per second; the
         number of pairs; and whether the estimate's poses are further apart than `dt`.
@@ -56,7 +55,7 @@ class Evaluation:
     angular_velocity_reference : str
         What the body rates were compared with.
     position_rms_m, position_path_rms_m, position_scale
-        Of positions, after the best-fitting similarity, where both have them: see `position_errors`.
+        Of positions, after the best-fitting similarity, where both have them: see `translation_errors`.
     cmax_slam : CmaxSlamErrors or None
         The figures as they are published, see `cmax_slam_metric`.
     """

@@ -35,15 +35,12 @@ def relative_errors_deg_s(estimate: RotationTrajectory, ground_truth: RotationTr
     start = start[both]
     angles_rad = np.empty(len(start))
     for first in range(0, len(start), _BLOCK):
-        block = slice(first, first + _BLOCK)
-        turned_estimate, turned_truth = (_turned(curve, start[block], dt_ns) for curve in (estimate, ground_truth))
-        angles_rad[block] = (turned_truth.inv() * turned_estimate).magnitude()
+        near = start[first : first + _BLOCK]
+        turned, truly_turned = (  # `R(t)^T R(t + dt)`
+            curve.rotation_at(near).inv() * curve.rotation_at(near + dt_ns) for curve in (estimate, ground_truth)
+        )
+        angles_rad[first : first + _BLOCK] = (truly_turned.inv() * turned).magnitude()
     return np.degrees(angles_rad) * (NS_PER_S / dt_ns)
-
-
-def _turned(curve: RotationTrajectory, start_ns: IntArray, dt_ns: int) -> Rotation:
-    """Return `R(t)^T R(t + dt)`."""
-    return curve.rotation_at(start_ns).inv() * curve.rotation_at(start_ns + dt_ns)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import IntArray
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Events:
@@ -23,7 +25,7 @@ class Events:
         1 where the pixel became brighter, 0 where it became darker.
     """
 
-    t_ns: npt.NDArray[np.int64]
+    t_ns: IntArray
     x: npt.NDArray[np.uint16]
     y: npt.NDArray[np.uint16]
     p: npt.NDArray[np.uint8]

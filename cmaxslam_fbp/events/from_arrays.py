@@ -12,9 +12,9 @@ import numpy.typing as npt
 from cmaxslam_fbp.arrays import IntArray
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events.events import Events
-from cmaxslam_fbp.nanoseconds import LARGEST_NS
+from cmaxslam_fbp.nanoseconds import LARGEST_NS, NS_PER_S
 
-UNIT_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+UNIT_NS = {"s": NS_PER_S, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _FASTEST_EVENTS_PER_NS = 1.0  # no sensor comes near a thousand million events a second
 _PLAUSIBLE_EV_S = 1e3, 5e7  # of a whole recording, not of a burst
 _FEWEST_TO_JUDGE = 1000

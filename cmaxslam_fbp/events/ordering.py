@@ -67,54 +67,49 @@ def restore_order(pieces: Iterable[Piece], defects: Defects, held_back_ns: int =
     stands alone, far before the others, is dropped. What came before an error of the pieces is yielded before it is
     raised.
     """
-    held: deque[Events] = deque()
-    try:
-        yield from _in_order(pieces, defects, held, held_back_ns)
-    except RecordingError:
-        yield from held
-        raise
-
-
-def _in_order(pieces: Iterable[Piece], defects: Defects, held: deque[Events], held_back_ns: int) -> Iterator[Events]:
-    """Yield the events in order; those that later ones may still precede are in `held`."""
+    held: deque[Events] = deque()  # those that later ones may still precede
     count_held = 0
     newest_ns: int | None = None
     given_ns = -LARGEST_NS  # the newest stamp that has left
-    for piece in _without_lone_stamp((piece for piece in pieces if len(piece.events)), defects):
-        if piece.note and piece.note not in defects.notes:
-            defects.notes.append(piece.note)
-        events, newest_ns, jump = _sorted_within(piece, newest_ns, defects)
-        late = int(np.searchsorted(events.t_ns, given_ns))
-        defects.too_late += late
-        events = events[late:]
-        count_held += len(events)
-        if count_held > _MOST_EVENTS_HELD:
-            raise RecordingError(
-                f"more than {_MOST_EVENTS_HELD:,} events within a second at {piece.place}: no sensor gives so many; "
-                "check the unit of the stamps"
-            )
-        overlapping = []
-        while held and len(events) and held[-1].t_ns[-1] > events.t_ns[0]:
-            overlapping.append(held.pop())
-        if overlapping:
-            events = Events.concatenate([*reversed(overlapping), events])
-            events = events[np.argsort(events.t_ns, kind="stable")]
-        if len(events):
-            held.append(events)
-        if jump is not None:
-            raise jump
-        settled_ns = newest_ns - (held_back_ns if count_held <= _MANY_EVENTS else min(held_back_ns, _LEAST_BACK_NS))
-        while held and held[0].t_ns[-1] <= settled_ns:
-            count_held -= len(held[0])
-            given_ns = int(held[0].t_ns[-1])
-            yield held.popleft()
-        if held_back_ns < MAX_JUMP_BACK_NS and held and held[0].t_ns[0] <= settled_ns:
-            # Nobody should wait for the rest of the piece.
-            count = int(np.searchsorted(held[0].t_ns, settled_ns, side="right"))
-            early, held[0] = held[0][:count], held[0][count:]
-            count_held -= count
-            given_ns = int(early.t_ns[-1])
-            yield early
+    try:
+        for piece in _without_lone_stamp((piece for piece in pieces if len(piece.events)), defects):
+            if piece.note and piece.note not in defects.notes:
+                defects.notes.append(piece.note)
+            events, newest_ns, jump = _sorted_within(piece, newest_ns, defects)
+            late = int(np.searchsorted(events.t_ns, given_ns))
+            defects.too_late += late
+            events = events[late:]
+            count_held += len(events)
+            if count_held > _MOST_EVENTS_HELD:
+                raise RecordingError(
+                    f"more than {_MOST_EVENTS_HELD:,} events within a second at {piece.place}: no sensor gives so "
+                    "many; check the unit of the stamps"
+                )
+            overlapping = []
+            while held and len(events) and held[-1].t_ns[-1] > events.t_ns[0]:
+                overlapping.append(held.pop())
+            if overlapping:
+                events = Events.concatenate([*reversed(overlapping), events])
+                events = events[np.argsort(events.t_ns, kind="stable")]
+            if len(events):
+                held.append(events)
+            if jump is not None:
+                raise jump
+            settled_ns = newest_ns - (held_back_ns if count_held <= _MANY_EVENTS else min(held_back_ns, _LEAST_BACK_NS))
+            while held and held[0].t_ns[-1] <= settled_ns:
+                count_held -= len(held[0])
+                given_ns = int(held[0].t_ns[-1])
+                yield held.popleft()
+            if held_back_ns < MAX_JUMP_BACK_NS and held and held[0].t_ns[0] <= settled_ns:
+                # Nobody should wait for the rest of the piece.
+                count = int(np.searchsorted(held[0].t_ns, settled_ns, side="right"))
+                early, held[0] = held[0][:count], held[0][count:]
+                count_held -= count
+                given_ns = int(early.t_ns[-1])
+                yield early
+    except RecordingError:
+        yield from held
+        raise
     yield from held
 
 

@@ -125,25 +125,23 @@ class EdgePassages:
     def _settle(self, before_ns: int, longest_ns: int) -> Events:
         """Return the passages before a time if they are worth it, and choose the pixels to look at from now on.
 
-        It happens between steps only, so that it does not depend on how the stream is cut; and rarely, since all pixels
-        and all passages that wait for their order are looked at.
+        These are half as many where there are more passages than are wanted, or twice as many again. It happens between
+        steps only, so that it does not depend on how the stream is cut; and rarely, since all pixels and all passages
+        that wait for their order are looked at.
         """
+        from cmaxslam_fbp.events.passage_kernels import forget_others
+
         passed_ns = before_ns - self._settled_ns
         if passed_ns <= longest_ns // 2:  # also where runs may last longer than before
             return Events.empty()
         passages = self._pass_on(before_ns)
-        self._choose_pixels(int(np.count_nonzero(passages.p > 1)) / passed_ns * NS_PER_S)
-        return passages
-
-    def _choose_pixels(self, rate_s: float) -> None:
-        """Look at half as many pixels where there are more passages than are wanted, or at twice as many again."""
-        from cmaxslam_fbp.events.passage_kernels import forget_others
-
+        rate_s = int(np.count_nonzero(passages.p > 1)) / passed_ns * NS_PER_S
         if rate_s > 2 * self._most_s:
             self._mask = 2 * self._mask + np.uint64(1)
             forget_others(self._mask, self._states)
         elif self._mask and rate_s < self._most_s / 2:
             self._mask >>= np.uint64(1)
+        return passages
 
     def finish(self) -> Events:
         """Return the passages that are left, and the last event."""

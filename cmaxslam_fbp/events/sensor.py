@@ -1,11 +1,9 @@
-"""The size of a sensor, and the events that cannot lie on it."""
+"""The size of a sensor."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
-
-from cmaxslam_fbp.events.events import Events
 
 
 class SensorSize(NamedTuple):
@@ -26,10 +24,3 @@ class SensorSize(NamedTuple):
     def scaled(self, factor: float) -> SensorSize:
         """Return the size of the same sensor at another resolution."""
         return SensorSize(round(self.width * factor), round(self.height * factor))
-
-
-def drop_outside(events: Events, size: SensorSize) -> Events:
-    """Return the events that lie on the sensor (the same object where all do)."""
-    if not len(events) or (events.x.max() < size.width and events.y.max() < size.height):
-        return events
-    return events[(events.x < size.width) & (events.y < size.height)]

@@ -8,16 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.experiments.machine import best_us, calibration_us, cpu_name
-from cmaxslam_fbp.experiments.paper_figures import (
-    COST_CPU_NAME,
-    COST_CPU_US,
-    COST_EVENTS,
-    COST_GPU_NAME,
-    COST_GPU_US,
-)
+from cmaxslam_fbp.experiments.paper_figures import COST_CPU_NAME, COST_CPU_US, COST_EVENTS, COST_GPU_NAME, COST_GPU_US
 from cmaxslam_fbp.experiments.tables import csv_text, markdown_table, number, page
 from cmaxslam_fbp.experiments.workbench import Workbench
 from cmaxslam_fbp.fbp import Binning
@@ -93,9 +87,7 @@ def _binnings(backend: str) -> Iterator[tuple[str, Binning, bool]]:
         yield f"Func{label}", Binning(SHAPE, kernel, "linear", backend=backend), kernel == "rect"
 
 
-def _array_cases(
-    points: npt.NDArray[np.float32], tangents: npt.NDArray[np.float32], cotangent: npt.NDArray[np.float32], backend: str
-) -> Iterator[Case]:
+def _array_cases(points: SingleArray, tangents: SingleArray, cotangent: SingleArray, backend: str) -> Iterator[Case]:
     kept: dict[str, Any] = {}
     frame, points_bar = np.empty(SHAPE, np.float32), np.empty_like(points)
     if backend == "numba":
@@ -107,9 +99,7 @@ def _array_cases(
         yield f"{label} vjp", lambda b=binning: b.vjp(points, None, cotangent, **kept.get("vjp", {}))  # type: ignore[misc]
 
 
-def _torch_cases(
-    points: npt.NDArray[np.float32], tangents: npt.NDArray[np.float32], cotangent: npt.NDArray[np.float32], device: str
-) -> Iterator[Case]:
+def _torch_cases(points: SingleArray, tangents: SingleArray, cotangent: SingleArray, device: str) -> Iterator[Case]:
     from cmaxslam_fbp.fbp.torch_module import torch
 
     torch.set_num_threads(1)

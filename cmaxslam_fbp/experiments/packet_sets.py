@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.choices import MODELS
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.errors import RecordingError
-from cmaxslam_fbp.evaluation.linear_velocity import camera_velocities
+from cmaxslam_fbp.evaluation.translation_errors import camera_velocities
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.packets import Packet, packets_by_count
 from cmaxslam_fbp.experiments.methods import EVENTS_PER_PACKET
@@ -49,7 +48,7 @@ class PacketSet:
 
     camera: Camera
     packets: list[Packet]
-    blocks: npt.NDArray[np.int64]
+    blocks: IntArray
     references: FloatArray
     starts: FloatArray
 
@@ -97,7 +96,7 @@ def extract(settings: Mapping[str, Any], out: Path) -> Values:
     }
 
 
-def block_starts(count: int, blocks: int, length: int) -> npt.NDArray[np.int64]:
+def block_starts(count: int, blocks: int, length: int) -> IntArray:
     """Return the numbers of the first packets of blocks, evenly over `count` packets, without overlap.
 
     Before each block there is at least one packet, from which it starts.
@@ -125,7 +124,7 @@ def read_packets(path: Path) -> PacketSet:
 
 
 def _pack(
-    camera: Camera, packets: Iterable[Packet], blocks: npt.NDArray[np.int64], references: FloatArray, starts: FloatArray
+    camera: Camera, packets: Iterable[Packet], blocks: IntArray, references: FloatArray, starts: FloatArray
 ) -> bytes:
     packets = list(packets)
     events = Events.concatenate([packet.events for packet in packets])

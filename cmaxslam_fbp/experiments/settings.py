@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cmaxslam_fbp.errors import CmaxSlamError
-from cmaxslam_fbp.rows.pools import IN_THIS_PROCESS, PoolSettings
+from cmaxslam_fbp.rows.running import IN_THIS_PROCESS, PoolSettings
 
 DATA_VARIABLE = "CMAXSLAM_FBP_DATA"
 

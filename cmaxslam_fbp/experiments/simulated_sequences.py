@@ -28,6 +28,7 @@ from cmaxslam_fbp.simulation import (
     Simulation,
     SimulationSettings,
 )
+from cmaxslam_fbp.simulation.recording import SimulatedRecording
 
 FOLDER = "sequences"
 REAL_MOTION = "shapes_rotation_groundtruth.txt"
@@ -118,24 +119,31 @@ def simulate(described: Mapping[str, Any], out: Path) -> Values:
     sources = source_digest(Path(__file__))
     identity = hashlib.sha256(json.dumps([content, sources], sort_keys=True).encode()).hexdigest()[:12]
     name = f"{FOLDER}/{described['name']}-{identity}.bag"
-    source = _source(described)
-    (out / FOLDER).mkdir(parents=True, exist_ok=True)
-    written = write_recording(source, source.chunks(), out / name, overwrite=True)
-    if written.interrupted:
-        (out / name).unlink(missing_ok=True)
-        raise KeyboardInterrupt
-    rate = written.events / described["duration_s"]
+    events = make_recording(_source(described), out / name)
     return {
         "files": [name],
         "path": name,
         "identity": identity,
-        "events": written.events,
+        "events": events,
         "duration_s": described["duration_s"],
-        "provenance": _provenance(described, rate),
+        "provenance": _provenance(described, events / described["duration_s"]),
     }
 
 
-def _source(described: Mapping[str, Any]) -> Simulation | PlanarSimulation | RoomSimulation:
+def make_recording(source: SimulatedRecording, path: Path) -> int:
+    """Write a simulated recording, in place of an earlier one; return its number of events.
+
+    Ctrl-C leaves nothing of it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written = write_recording(source, source.chunks(), path, overwrite=True)
+    if written.interrupted:
+        path.unlink(missing_ok=True)
+        raise KeyboardInterrupt
+    return written.events
+
+
+def _source(described: Mapping[str, Any]) -> SimulatedRecording:
     contrast = {name: described["contrast"] for name in ("contrast_on", "contrast_off") if "contrast" in described}
     speed_deg_s = described["foreground_deg_s"]
     common: dict[str, Any] = {

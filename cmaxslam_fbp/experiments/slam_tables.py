@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import Picture
 from cmaxslam_fbp.experiments.tables import csv_text, markdown_table, number, page
 from cmaxslam_fbp.experiments.workbench import Workbench
 from cmaxslam_fbp.report.study_plots import plot_pictures
@@ -34,8 +34,6 @@ _COLUMNS = {
     "CPU s": ("cpu_s", 0),
 }
 _TOUCHED = 235  # where maps are darker than this, they have events
-
-Picture = npt.NDArray[np.uint8]
 
 
 def errors_table(records: Sequence[Mapping[str, Any]]) -> str:

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
+from cmaxslam_fbp.choices import Choices
 from cmaxslam_fbp.errors import MissingExtraError, OutputError
 from cmaxslam_fbp.experiments.settings import StudyError, StudySettings
 from cmaxslam_fbp.experiments.workbench import Workbench
-from cmaxslam_fbp.rows.pools import open_pool
-from cmaxslam_fbp.rows.running import OnRow
+from cmaxslam_fbp.rows.running import OnRow, open_pool
 
-Study = Callable[[Workbench], list[Path]]
-
-NAMES = ("bias", "reconstruction", "surrogates", "angular", "linear", "cost", "slam", "ecrot", "flow")
+# Functions of a workbench that return what was written; what a study needs is imported when it runs.
+STUDIES = Choices(
+    "study",
+    {
+        "bias": "cmaxslam_fbp.experiments.bias:run_bias",
+        "reconstruction": "cmaxslam_fbp.experiments.velocities:run_reconstruction",
+        "surrogates": "cmaxslam_fbp.experiments.velocities:run_surrogates",
+        "angular": "cmaxslam_fbp.experiments.velocities:run_angular",
+        "linear": "cmaxslam_fbp.experiments.velocities:run_linear",
+        "cost": "cmaxslam_fbp.experiments.cost:run_cost",
+        "slam": "cmaxslam_fbp.experiments.slam:run_slam",
+        "ecrot": "cmaxslam_fbp.experiments.ecrot:run_ecrot",
+        "flow": "cmaxslam_fbp.experiments.flow.study:run_flow",
+    },
+)
+NAMES = STUDIES.names()
 ALL = "all"
 SUMMARY = "README.md"
 
@@ -41,7 +53,7 @@ def reproduce(
         written: list[Path] = []
         for one in NAMES if name == ALL else (name,):
             try:
-                written += _study(one)(bench)
+                written += STUDIES[one](bench)
             except MissingExtraError as error:
                 if name != ALL:
                     raise
@@ -63,26 +75,3 @@ def _summary(settings: StudySettings) -> str:
         files += [f"[{path.stem}]({name}/{path.name})" for path in sorted((settings.out / name).glob("*.png"))]
         lines.append(f"- {title}: {', '.join(files)}")
     return "\n".join(lines) + "\n"
-
-
-def _study(name: str) -> Study:
-    """Return a study; what it needs is imported now."""
-    from cmaxslam_fbp.experiments import velocities
-    from cmaxslam_fbp.experiments.bias import run_bias
-    from cmaxslam_fbp.experiments.cost import run_cost
-    from cmaxslam_fbp.experiments.ecrot import run_ecrot
-    from cmaxslam_fbp.experiments.flow.study import run_flow
-    from cmaxslam_fbp.experiments.slam import run_slam
-
-    studies: dict[str, Study] = {
-        "bias": run_bias,
-        "cost": run_cost,
-        "slam": run_slam,
-        "ecrot": run_ecrot,
-        "flow": run_flow,
-        **{
-            study.name: partial(velocities.run_velocities, study)
-            for study in (velocities.RECONSTRUCTION, velocities.SURROGATES, velocities.ANGULAR, velocities.LINEAR)
-        },
-    }
-    return studies[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from cmaxslam_fbp.experiments import paper_figures as paper
@@ -56,3 +57,7 @@ def run_velocities(study: VelocityStudy, bench: Workbench) -> list[Path]:
     rows = [velocity_row(*by_scene[scene], methods[method], score, study.model) for score, method, scene in keys]
     results = dict(zip(keys, bench.run(rows), strict=True))
     return write_velocities(study, bench, sequences, packets, results)
+
+
+run_angular, run_linear = partial(run_velocities, ANGULAR), partial(run_velocities, LINEAR)
+run_reconstruction, run_surrogates = partial(run_velocities, RECONSTRUCTION), partial(run_velocities, SURROGATES)

@@ -48,6 +48,6 @@ class DatRecording(Recording):
         from cmaxslam_fbp.io import decoding_kernels as kernels
 
         state = np.zeros(kernels.STATE_SIZE, np.int64)
-        state[kernels.NOW_US] = -1
-        decode = kernels.decode_dat1 if self._version == "1" else kernels.decode_dat2
-        return decode_blocks(read_words(self.path, self._data_start, ("<u4", 2)), decode, state)
+        x_bits, y_bits = (9, 8) if self._version == "1" else (14, 14)  # that of 1 is of the ATIS
+        state[[kernels.NOW_US, kernels.X_BITS, kernels.Y_BITS]] = -1, x_bits, y_bits
+        return decode_blocks(read_words(self.path, self._data_start, ("<u4", 2)), kernels.decode_dat, state)

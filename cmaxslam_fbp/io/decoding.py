@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import IntArray
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.ordering import Piece
@@ -55,7 +56,7 @@ class EventRoom:
     def __len__(self) -> int:
         return self._count
 
-    def fill(self, decode: Any, words: npt.NDArray[Any], state: npt.NDArray[np.int64]) -> Iterator[Events]:
+    def fill(self, decode: Any, words: npt.NDArray[Any], state: IntArray) -> Iterator[Events]:
         """Decode words; yield the events whenever the room is full."""
         at = 0
         while True:
@@ -72,7 +73,7 @@ class EventRoom:
         return events
 
 
-def decode_blocks(blocks: Iterable[Block], decode: Any, state: npt.NDArray[np.int64]) -> Iterator[Piece]:
+def decode_blocks(blocks: Iterable[Block], decode: Any, state: IntArray) -> Iterator[Piece]:
     """Yield the events of all blocks. Each is decoded before the next is asked for: it may look at the state."""
     room, place = EventRoom(), ""
     for words, place in blocks:

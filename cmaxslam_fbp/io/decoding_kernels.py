@@ -12,9 +12,9 @@ import numpy as np
 
 from cmaxslam_fbp.compiling import compiled
 
-STATE_SIZE = 12
+STATE_SIZE = 15
 BASE_NS, NOW_US, HIGH, LOW, _KNOWN, _COLUMN, _ROW, _POLARITY, UNKNOWN_WORDS, LEFT_OVER = range(10)
-HEAD, LAST_ROW = 10, 11  # that the caller says
+HEAD, LAST_ROW, X_BITS, Y_BITS, FLAG_BITS = range(10, 15)  # that the caller says
 
 # The high part of a time may step back a little; a larger step back is a wrap: after 16.8 s in EVT 3, where 41 ms are
 # large as for the decoders of Prophesee and ROS, after 4.8 hours in EVT 2, where half of that is.
@@ -160,12 +160,12 @@ def decode_evt21(words, at, state, t_ns, x, y, p, count):
 
 
 @compiled
-def _decode_dat(words, at, state, t_ns, x, y, p, count, x_bits, y_bits):
+def decode_dat(words, at, state, t_ns, x, y, p, count):
     """Decode words (N, 2) uint32 of DAT files: microseconds, and x, y and polarity from the low bits on.
 
-    `state[NOW_US]` is -1 at the start.
+    Of x and y there are `state[X_BITS]` and `state[Y_BITS]` bits. `state[NOW_US]` is -1 at the start.
     """
-    now = state[NOW_US]
+    now, x_bits, y_bits = state[NOW_US], state[X_BITS], state[Y_BITS]
     while at < len(words) and count < len(t_ns):
         now = _nearest(np.int64(words[at, 0]), now, 32)
         place = np.int64(words[at, 1])
@@ -180,25 +180,14 @@ def _decode_dat(words, at, state, t_ns, x, y, p, count, x_bits, y_bits):
 
 
 @compiled
-def decode_dat1(words, at, state, t_ns, x, y, p, count):
-    """Decode x:9 y:8 p:1, as the ATIS has them."""
-    return _decode_dat(words, at, state, t_ns, x, y, p, count, 9, 8)
-
-
-@compiled
-def decode_dat2(words, at, state, t_ns, x, y, p, count):
-    """Decode x:14 y:14 p:4."""
-    return _decode_dat(words, at, state, t_ns, x, y, p, count, 14, 14)
-
-
-@compiled
-def _decode_es(data, at, state, t_ns, x, y, p, count, flag_bits):
+def decode_es(data, at, state, t_ns, x, y, p, count):
     """Decode bytes of an Event Stream: microseconds since the last event and flags, then x and y as uint16.
 
-    Rows count from below, up to `state[LAST_ROW]`. `state[LEFT_OVER]` is how many bytes at the end belong to an event
-    that goes on behind them.
+    There are `state[FLAG_BITS]` flags: one of a DVS; two of an ATIS, whose exposures are passed over. Rows count from
+    below, up to `state[LAST_ROW]`. `state[LEFT_OVER]` is how many bytes at the end belong to an event that goes on
+    behind them.
     """
-    now, last_row = state[NOW_US], state[LAST_ROW]
+    now, last_row, flag_bits = state[NOW_US], state[LAST_ROW], state[FLAG_BITS]
     longest = 0xFF >> flag_bits
     state[LEFT_OVER] = 0
     while at < len(data) and count < len(t_ns):
@@ -220,18 +209,6 @@ def _decode_es(data, at, state, t_ns, x, y, p, count, flag_bits):
         count += 1 if flag_bits == 1 or first & 1 == 0 else 0  # else the exposure of an ATIS
     state[NOW_US] = now
     return at, count
-
-
-@compiled
-def decode_dvs(data, at, state, t_ns, x, y, p, count):
-    """Decode the bytes of a DVS stream."""
-    return _decode_es(data, at, state, t_ns, x, y, p, count, 1)
-
-
-@compiled
-def decode_atis(data, at, state, t_ns, x, y, p, count):
-    """Decode the brightness changes of an ATIS stream; exposures are passed over."""
-    return _decode_es(data, at, state, t_ns, x, y, p, count, 2)
 
 
 @compiled

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import IntArray
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.ordering import Piece
@@ -51,14 +51,13 @@ class EsRecording(Recording):
         from cmaxslam_fbp.io import decoding_kernels as kernels
 
         state = np.zeros(kernels.STATE_SIZE, np.int64)
-        state[kernels.LAST_ROW] = self._size.height - 1
-        decode = kernels.decode_dvs if self._type == _DVS else kernels.decode_atis
-        yield from decode_blocks(self._blocks(state), decode, state)
+        state[[kernels.LAST_ROW, kernels.FLAG_BITS]] = self._size.height - 1, 1 if self._type == _DVS else 2
+        yield from decode_blocks(self._blocks(state), kernels.decode_es, state)
         if left_over := int(state[kernels.LEFT_OVER]):
             at = self.path.stat().st_size - left_over
             raise RecordingError(f"{self.path} ends within an event, at byte {at}: the file is cut")
 
-    def _blocks(self, state: npt.NDArray[np.int64]) -> Iterator[Block]:
+    def _blocks(self, state: IntArray) -> Iterator[Block]:
         """Yield the bytes, an event that goes on in the next block with that one."""
         from cmaxslam_fbp.io.decoding_kernels import LEFT_OVER
 

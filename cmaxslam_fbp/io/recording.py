@@ -16,7 +16,6 @@ from cmaxslam_fbp.config import RecordingConfig
 from cmaxslam_fbp.errors import CalibrationError, CmaxSlamError, RecordingError
 from cmaxslam_fbp.events import Defects, Events, SensorSize
 from cmaxslam_fbp.events.ordering import MAX_JUMP_BACK_NS, Piece, restore_order
-from cmaxslam_fbp.events.sensor import drop_outside
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.io.bad_input import one_line_errors
 from cmaxslam_fbp.io.calibration import fit_to_sensor, read_calibration, read_imu_alignment, read_sensor_size
@@ -276,12 +275,15 @@ class Recording(ABC):
         raise RecordingError(f"{self.path} has no events")
 
     def _ordered(self, defects: Defects, skip_before_ns: int | None) -> Iterator[Events]:
-        size = self.sensor_size
+        """Yield the events on the sensor, ordered by time."""
+        width, height = self.sensor_size
         for events in restore_order(self._readable_pieces(skip_before_ns), defects, self.longest_disorder_ns):
-            inside = drop_outside(events, size)
-            defects.outside_sensor += len(events) - len(inside)
-            if len(inside):
-                yield inside
+            if events.x.max() >= width or events.y.max() >= height:
+                inside = events[(events.x < width) & (events.y < height)]
+                defects.outside_sensor += len(events) - len(inside)
+                events = inside
+            if len(events):
+                yield events
 
     def _readable_pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
         with one_line_errors(self.path, self.damage_advice):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,15 +20,10 @@ from cmaxslam_fbp.calibration.field_scan import (
 from cmaxslam_fbp.calibration.gyroscope_focal import focal_by_gyroscope
 from cmaxslam_fbp.calibration.image_travel import ImageTravel, image_travel
 from cmaxslam_fbp.calibration.imu_alignment import ImuAlignment, align_gyroscope
-from cmaxslam_fbp.calibration.lens_calibration import (
-    UNOBSERVED_FOCAL,
-    LensCalibration,
-    calibrate_lens,
-    hold_lens,
-)
+from cmaxslam_fbp.calibration.lens_calibration import UNOBSERVED_FOCAL, LensCalibration, calibrate_lens, hold_lens
 from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.errors import CalibrationError
-from cmaxslam_fbp.events import Events, SensorSize
+from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.events.filters import EventFilter
 from cmaxslam_fbp.events.passages import edge_passages, passages_for
 from cmaxslam_fbp.geometry.camera import Camera
@@ -102,20 +97,16 @@ def calibrate(
     on_stage: OnStage = lambda stage: None,
 ) -> RecordingCalibration:
     """Find the lens of a recording of a camera that only turns, from its events and the size of its sensor."""
-    guess, config = guess or CalibrationGuess(), config or Config()
-    on_stage("passages of edges")
-    passages = _passages(recording, config, start_s, duration_s)
-    scan = tuple(_scan(recording, config, guess, passages, on_stage))
+    guess = guess or CalibrationGuess()
+    work = _Calibration(recording, config or Config(), guess, (start_s, duration_s), on_stage)
+    scan = tuple(work.scan())
     best = max(scan, key=lambda candidate: candidate.contrast)
     start = convert_lens(best.camera, guess.model)
     if guess.focal_px is not None and "focal" in guess.fixed:
         start = replace(start, fx=guess.focal_px, fy=guess.focal_px)
     middle = middle_camera(recording.sensor_size, start.fx)
     expected = replace(start, fy=start.fx, cx=middle.cx, cy=middle.cy, distortion=())
-    follow = partial(_follow, recording, config, passages, (start_s, duration_s), on_stage)
-    beforehand = _lens_beforehand(recording.sensor_size, guess)
-    found = _by_contrast(follow(start), expected, beforehand, guess, follow, on_stage)
-    return _compared(recording, found, guess, follow, scan, on_stage)
+    return work.compared(work.by_contrast(start, expected, work.lens_beforehand()), scan)
 
 
 def refine_calibration(
@@ -127,64 +118,10 @@ def refine_calibration(
     on_stage: OnStage = lambda stage: None,
 ) -> RecordingCalibration:
     """Adjust the calibration that a recording has a little."""
-    config = config or Config()
     camera = recording.require_camera()
     guess = CalibrationGuess(model=camera.distortion_model)
-    on_stage("passages of edges")
-    passages = _passages(recording, config, start_s, duration_s)
-    follow = partial(_follow, recording, config, passages, (start_s, duration_s), on_stage)
-    found = _by_contrast(follow(camera), camera, camera, guess, follow, on_stage)
-    return _compared(recording, found, guess, follow, (), on_stage)
-
-
-def _passages(recording: Recording, config: Config, start_s: float | None, duration_s: float | None) -> Events:
-    """Return the passages of edges, every n-th where memory would not hold them all."""
-    size, backend = recording.sensor_size, config.backend
-    stream = recording.chunks(start_s, duration_s)
-    events = EventFilter(config.events, size).run(stream, stream.defects)
-    longest_ns = round((backend.passage_s or 0.05) * NS_PER_S)
-    runs = edge_passages(events, size, longest_ns)
-    passages = at_most((passages_for(chunk, backend.passage_events, 0) for chunk in runs), _KEPT)
-    if len(passages) < _FEWEST_PASSAGES:
-        raise CalibrationError(
-            f"{recording.path}: {len(passages):,} passages of edges are too few to tell a lens from; "
-            "give --calib, or a longer recording"
-        )
-    return without_hot_pixels(passages, middle_camera(size, 1.0))
-
-
-def _scan(
-    recording: Recording, config: Config, guess: CalibrationGuess, passages: Events, on_stage: OnStage
-) -> list[FieldCandidate]:
-    """Follow the busiest seconds through lenses of several fields of view, or of the one that is known."""
-    size = recording.sensor_size
-    fields: tuple[float, ...] = FIELDS_DEG
-    if guess.focal_px is not None:
-        fields = (float(np.degrees(size.width / guess.focal_px)),)
-    elif guess.field_of_view_deg is not None:
-        fields = (guess.field_of_view_deg,)
-    t_s = (passages.t_ns - recording.start_ns) / NS_PER_S
-    counts, edges = np.histogram(t_s, np.arange(t_s[0], max(t_s[-1], t_s[0] + _SCAN_S) + 0.5, 0.5))
-    busy = np.convolve(counts, np.ones(min(round(_SCAN_S / 0.5), len(counts))), "valid")
-    start_s = float(edges[int(np.argmax(busy))])
-    stream = recording.chunks(start_s, _SCAN_S)
-    events = at_most(EventFilter(config.events, size).run(stream, stream.defects), _MOST_FOLLOWED)
-    part = every_nth(passages.between(int(events.t_ns[0]), int(events.t_ns[-1])), _MOST_OF_SCAN)
-    judge = partial(try_field_of_view, events, part, size)
-    found = []
-    with ThreadPoolExecutor(_THREADS) as pool:  # compiled loops release the GIL
-        for candidate in pool.map(judge, fields):
-            found.append(candidate)
-            on_stage(f"field of view {len(found)} of {len(fields)}")
-    return found
-
-
-def _lens_beforehand(size: SensorSize, guess: CalibrationGuess) -> Camera:
-    """Return what a lens is taken for where the events tell nothing: what the user said, or a usual field of view."""
-    field = np.radians(guess.field_of_view_deg or _USUAL_FIELD_DEG)
-    is_fisheye = guess.model == "equidistant"
-    focal_px = guess.focal_px or size.width / (field if is_fisheye else 2 * np.tan(field / 2))
-    return replace(middle_camera(size, float(focal_px)), distortion_model="equidistant" if is_fisheye else "plumb_bob")
+    work = _Calibration(recording, config or Config(), guess, (start_s, duration_s), on_stage)
+    return work.compared(work.by_contrast(camera, camera, camera), ())
 
 
 @dataclass(frozen=True)
@@ -197,41 +134,6 @@ class _Followed:
     travel: ImageTravel
 
 
-_Follow = Callable[[Camera], _Followed]
-
-
-def _follow(
-    recording: Recording,
-    config: Config,
-    passages: Events,
-    seconds: tuple[float | None, float | None],
-    on_stage: OnStage,
-    camera: Camera,
-) -> _Followed:
-    """Track the whole recording through a first lens."""
-    on_stage("tracking")
-    width = min(_MAPS, key=lambda width: abs(np.log(width / (2 * np.pi * camera.fx * _PX_PER_PX))))
-    most_s = min(config.backend.most_passages_s, _TRACKED_S)
-    backend = {"panorama_size": (width, width // 2), "most_passages_s": most_s, "translation": "none"}
-    changes = {
-        "backend": config.backend.model_copy(update=backend),
-        "frontend": config.frontend.model_copy(update={"grid": "sensor"}),
-        "events": config.events.model_copy(update={"time_lapse": 1.0}),  # the lens is adjusted along the spline itself
-        "intensity": config.intensity.model_copy(update={"enabled": False}),
-    }
-    tracked = Slam(config.model_copy(update=changes)).run(
-        recording.with_camera(camera), start_s=seconds[0], duration_s=seconds[1]
-    )
-    stretch = max(tracked.stretches, key=lambda stretch: stretch.end_ns - stretch.start_ns)
-    spline = stretch.own_spline()
-    inside = passages.between(stretch.start_ns, min(stretch.end_ns, spline.end_ns))
-    is_large = camera.width * camera.height > _PIXELS
-    used = every_nth(_tracked(inside, tracked), 2 * _PASSAGES if is_large else _PASSAGES)
-    if len(used) < _FEWEST_PASSAGES:
-        raise CalibrationError(f"{recording.path}: no rotation was followed that a lens could be told from")
-    return _Followed(camera, spline, used, image_travel(spline, used, camera))
-
-
 @dataclass(frozen=True)
 class _Adjusted:
     """A lens, the motion that it was adjusted along or held with, and the lens that was expected."""
@@ -241,73 +143,148 @@ class _Adjusted:
     expected: Camera
 
 
-def _by_contrast(
-    followed: _Followed,
-    expected: Camera,
-    beforehand: Camera,
-    guess: CalibrationGuess,
-    follow: _Follow,
-    on_stage: OnStage,
-) -> _Adjusted:
-    """Adjust lens and motion to the whole recording; where that does not tell the lens, it is the one beforehand."""
-    on_stage("lens and motion")
-    travel = followed.travel
-    if travel.tells_lens:
-        seen = followed.passages, followed.camera, followed.rotations
-        lens = calibrate_lens(*seen, guess.model, guess.fixed, expected, travel.untold)
-        if lens.tells_focal_length:
-            return _Adjusted(lens, followed, expected)
-    if beforehand != followed.camera:  # the lens of the scan is one of many, then
-        followed = replace(follow(beforehand), travel=travel)
-    held = hold_lens(followed.passages, beforehand, followed.rotations, guess.model, guess.fixed)
-    return _Adjusted(held, followed, beforehand)
+class _Calibration:
+    """The search for the lens of one recording, of which the range `seconds` is taken: a start and a duration."""
 
+    def __init__(
+        self,
+        recording: Recording,
+        config: Config,
+        guess: CalibrationGuess,
+        seconds: tuple[float | None, float | None],
+        on_stage: OnStage,
+    ) -> None:
+        self._recording, self._config, self._guess = recording, config, guess
+        self._seconds, self._on_stage = seconds, on_stage
+        on_stage("passages of edges")
+        self._size = recording.sensor_size
+        self._passages = self._find_passages()
 
-def _compared(
-    recording: Recording,
-    found: _Adjusted,
-    guess: CalibrationGuess,
-    follow: _Follow,
-    scan: tuple[FieldCandidate, ...],
-    on_stage: OnStage,
-) -> RecordingCalibration:
-    """Return what was found, with what the gyroscope says of it where there is one."""
-    imu, by_gyroscope = None, False
-    if recording.imu is not None:
-        found, imu, by_gyroscope = _by_gyroscope(found, recording.imu.gyroscope, guess, follow, on_stage)
-    followed = found.followed
-    return RecordingCalibration(found.lens, scan, followed.passages, followed.travel, imu, by_gyroscope)
+    def _events(self, start_s: float | None, duration_s: float | None) -> Iterator[Events]:
+        """Yield the filtered events of a range."""
+        stream = self._recording.chunks(start_s, duration_s)
+        return EventFilter(self._config.events, self._size).run(stream, stream.defects)
 
+    def _find_passages(self) -> Events:
+        """Return the passages of edges, every n-th where memory would not hold them all."""
+        backend = self._config.backend
+        longest_ns = round((backend.passage_s or 0.05) * NS_PER_S)
+        runs = edge_passages(self._events(*self._seconds), self._size, longest_ns)
+        passages = at_most((passages_for(chunk, backend.passage_events, 0) for chunk in runs), _KEPT)
+        if len(passages) < _FEWEST_PASSAGES:
+            raise CalibrationError(
+                f"{self._recording.path}: {len(passages):,} passages of edges are too few to tell a lens from; "
+                "give --calib, or a longer recording"
+            )
+        return without_hot_pixels(passages, middle_camera(self._size, 1.0))
 
-def _by_gyroscope(
-    found: _Adjusted, gyroscope: AngularVelocities, guess: CalibrationGuess, follow: _Follow, on_stage: OnStage
-) -> tuple[_Adjusted, ImuAlignment | None, bool]:
-    """Compare with the gyroscope; where it tells the focal length better than the contrast, take that from it.
+    def scan(self) -> Iterator[FieldCandidate]:
+        """Follow the busiest seconds through lenses of several fields of view, or of the one that is known."""
+        fields: tuple[float, ...] = FIELDS_DEG
+        if self._guess.focal_px is not None:
+            fields = (float(np.degrees(self._size.width / self._guess.focal_px)),)
+        elif self._guess.field_of_view_deg is not None:
+            fields = (self._guess.field_of_view_deg,)
+        passages = self._passages
+        t_s = (passages.t_ns - self._recording.start_ns) / NS_PER_S
+        counts, edges = np.histogram(t_s, np.arange(t_s[0], max(t_s[-1], t_s[0] + _SCAN_S) + 0.5, 0.5))
+        busy = np.convolve(counts, np.ones(min(round(_SCAN_S / 0.5), len(counts))), "valid")
+        events = at_most(self._events(float(edges[int(np.argmax(busy))]), _SCAN_S), _MOST_FOLLOWED)
+        part = every_nth(passages.between(int(events.t_ns[0]), int(events.t_ns[-1])), _MOST_OF_SCAN)
+        judge = partial(try_field_of_view, events, part, self._size)
+        with ThreadPoolExecutor(_THREADS) as pool:  # compiled loops release the GIL
+            for number, candidate in enumerate(pool.map(judge, fields), 1):
+                self._on_stage(f"field of view {number} of {len(fields)}")
+                yield candidate
 
-    Returns also how the gyroscope lies, and whether the focal length is its own.
-    """
-    lens, travel = found.lens, found.followed.travel
-    imu = align_gyroscope(lens.rotations, gyroscope)
-    if imu is None or "focal" not in lens.names:
-        return found, imu, False
-    focal = focal_by_gyroscope(lens, imu, guess.model)
-    if focal.deviation > min(lens.deviations[lens.names.index("focal")], UNOBSERVED_FOCAL):
-        return found, imu, False
-    on_stage("focal length by the gyroscope")
-    for _ in range(_GYROSCOPE_ROUNDS):  # as the lens changes, so do the rates that are seen through it
-        grown = float(np.exp(focal.change))
-        start = replace(lens.camera, fx=grown * lens.camera.fx, fy=grown * lens.camera.fy)
-        expected = replace(found.expected, fx=start.fx, fy=start.fx)
-        followed = replace(follow(start), travel=travel)
-        seen = followed.passages, start, followed.rotations, guess.model, (*guess.fixed, "focal")
-        lens = calibrate_lens(*seen, expected, travel.untold) if travel.tells_lens else hold_lens(*seen)
+    def lens_beforehand(self) -> Camera:
+        """Return what a lens is taken for where the events tell nothing: what the user said, or a usual field."""
+        guess, is_fisheye = self._guess, self._guess.model == "equidistant"
+        field = np.radians(guess.field_of_view_deg or _USUAL_FIELD_DEG)
+        focal_px = guess.focal_px or self._size.width / (field if is_fisheye else 2 * np.tan(field / 2))
+        model = "equidistant" if is_fisheye else "plumb_bob"
+        return replace(middle_camera(self._size, float(focal_px)), distortion_model=model)
+
+    def _follow(self, camera: Camera) -> _Followed:
+        """Track the whole recording through a first lens."""
+        self._on_stage("tracking")
+        config = self._config
+        width = min(_MAPS, key=lambda width: abs(np.log(width / (2 * np.pi * camera.fx * _PX_PER_PX))))
+        most_s = min(config.backend.most_passages_s, _TRACKED_S)
+        backend = {"panorama_size": (width, width // 2), "most_passages_s": most_s, "translation": "none"}
+        changes = {
+            "backend": config.backend.model_copy(update=backend),
+            "frontend": config.frontend.model_copy(update={"grid": "sensor"}),
+            "events": config.events.model_copy(update={"time_lapse": 1.0}),  # the lens is adjusted along the spline
+            "intensity": config.intensity.model_copy(update={"enabled": False}),
+        }
+        start_s, duration_s = self._seconds
+        recording = self._recording.with_camera(camera)
+        tracked = Slam(config.model_copy(update=changes)).run(recording, start_s=start_s, duration_s=duration_s)
+        stretch = max(tracked.stretches, key=lambda stretch: stretch.end_ns - stretch.start_ns)
+        spline = stretch.own_spline()
+        inside = self._passages.between(stretch.start_ns, min(stretch.end_ns, spline.end_ns))
+        is_large = camera.width * camera.height > _PIXELS
+        used = every_nth(_tracked(inside, tracked), 2 * _PASSAGES if is_large else _PASSAGES)
+        if len(used) < _FEWEST_PASSAGES:
+            raise CalibrationError(f"{recording.path}: no rotation was followed that a lens could be told from")
+        return _Followed(camera, spline, used, image_travel(spline, used, camera))
+
+    def by_contrast(self, camera: Camera, expected: Camera, beforehand: Camera) -> _Adjusted:
+        """Adjust lens and motion to the whole recording; where that does not tell the lens, it is the one beforehand.
+
+        `camera` is the lens to begin with; parameters that the motion hardly tells are held at those of `expected`.
+        """
+        followed = self._follow(camera)
+        self._on_stage("lens and motion")
+        guess, travel = self._guess, followed.travel
+        if travel.tells_lens:
+            seen = followed.passages, camera, followed.rotations
+            lens = calibrate_lens(*seen, guess.model, guess.fixed, expected, travel.untold)
+            if lens.tells_focal_length:
+                return _Adjusted(lens, followed, expected)
+        if beforehand != camera:  # the lens of the scan is one of many, then
+            followed = replace(self._follow(beforehand), travel=travel)
+        held = hold_lens(followed.passages, beforehand, followed.rotations, guess.model, guess.fixed)
+        return _Adjusted(held, followed, beforehand)
+
+    def compared(self, found: _Adjusted, scan: tuple[FieldCandidate, ...]) -> RecordingCalibration:
+        """Return what was found, with what the gyroscope says of it where there is one."""
+        imu, by_gyroscope = None, False
+        if self._recording.imu is not None:
+            found, imu, by_gyroscope = self._by_gyroscope(found, self._recording.imu.gyroscope)
+        followed = found.followed
+        return RecordingCalibration(found.lens, scan, followed.passages, followed.travel, imu, by_gyroscope)
+
+    def _by_gyroscope(
+        self, found: _Adjusted, gyroscope: AngularVelocities
+    ) -> tuple[_Adjusted, ImuAlignment | None, bool]:
+        """Compare with the gyroscope; where it tells the focal length better than the contrast, take that from it.
+
+        Returns also how the gyroscope lies, and whether the focal length is its own.
+        """
+        guess, lens, travel = self._guess, found.lens, found.followed.travel
         imu = align_gyroscope(lens.rotations, gyroscope)
-        if imu is None:
-            return found, None, False
+        if imu is None or "focal" not in lens.names:
+            return found, imu, False
         focal = focal_by_gyroscope(lens, imu, guess.model)
-        if abs(focal.change) < _AGREES * focal.deviation:
-            break
-    return _Adjusted(lens.with_focal_length_known_to(focal.deviation), followed, expected), imu, True
+        if focal.deviation > min(lens.deviations[lens.names.index("focal")], UNOBSERVED_FOCAL):
+            return found, imu, False
+        self._on_stage("focal length by the gyroscope")
+        for _ in range(_GYROSCOPE_ROUNDS):  # as the lens changes, so do the rates that are seen through it
+            grown = float(np.exp(focal.change))
+            start = replace(lens.camera, fx=grown * lens.camera.fx, fy=grown * lens.camera.fy)
+            expected = replace(found.expected, fx=start.fx, fy=start.fx)
+            followed = replace(self._follow(start), travel=travel)
+            seen = followed.passages, start, followed.rotations, guess.model, (*guess.fixed, "focal")
+            lens = calibrate_lens(*seen, expected, travel.untold) if travel.tells_lens else hold_lens(*seen)
+            imu = align_gyroscope(lens.rotations, gyroscope)
+            if imu is None:
+                return found, None, False
+            focal = focal_by_gyroscope(lens, imu, guess.model)
+            if abs(focal.change) < _AGREES * focal.deviation:
+                break
+        return _Adjusted(lens.with_focal_length_known_to(focal.deviation), followed, expected), imu, True
 
 
 def every_nth(events: Events, most: int) -> Events:

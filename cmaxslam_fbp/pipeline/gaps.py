@@ -131,7 +131,7 @@ class RunClock:
         self._last_ns = int(t_ns[-1])
         return replace(events, t_ns=t_ns)
 
-    def to_recording(self, t_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def to_recording(self, t_ns: npt.ArrayLike) -> IntArray:
         """Return times of this clock on that of the recording."""
         times = self._lapse.to_recording(t_ns)
         gaps = list(self._gaps)  # the frontend's thread may add to them

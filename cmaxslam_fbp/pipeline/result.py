@@ -7,12 +7,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.arrays import FloatArray, IntArray, SingleArray
 from cmaxslam_fbp.backend.tracking import Tracking, WindowReport
 from cmaxslam_fbp.evaluation import Evaluation
-from cmaxslam_fbp.events.hot_pixels import HotPixels
+from cmaxslam_fbp.events.filters import HotPixels
 from cmaxslam_fbp.intensity.brightness import Brightness
 from cmaxslam_fbp.intensity.event_sample import EventSample
 from cmaxslam_fbp.io.live.reader import LiveFigures
@@ -93,7 +92,7 @@ class SlamResult:
     """
 
     stretches: tuple[Stretch, ...]
-    panorama: npt.NDArray[np.float32]
+    panorama: SingleArray
     event_area: float
     velocities: Velocities
     windows: list[WindowReport]
@@ -161,7 +160,7 @@ class SlamResult:
         """
         return sample_trajectory(self.stretches, since_ns, self.scene_distance_m or 1.0)
 
-    def angular_velocities_at(self, t_ns: npt.NDArray[np.int64]) -> FloatArray:
+    def angular_velocities_at(self, t_ns: IntArray) -> FloatArray:
         """Return the body-frame angular velocities (N, 3) in rad/s; NaN inside gaps and beyond the ends."""
         omega = np.full((len(t_ns), 3), np.nan)
         for stretch in self.stretches:

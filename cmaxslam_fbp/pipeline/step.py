@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.backend.tracking import WindowReport
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.intensity.brightness import Brightness
@@ -49,8 +47,8 @@ class Step:
     recording_s: float
     window: WindowReport | None
     speed_deg_s: float
-    R_wc: npt.NDArray[np.float64]
-    panorama: npt.NDArray[np.float32]
+    R_wc: FloatArray
+    panorama: SingleArray
     settled_ns: int | None
     events: Callable[[], Events]
     stretches: Callable[[], tuple[Stretch, ...]]

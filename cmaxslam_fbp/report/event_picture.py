@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import SingleArray
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.geometry.rotation import Rotation
@@ -40,7 +39,7 @@ class EventPicture:
         return _share(self.view.project(directions), self.view.height, self.view.width)
 
 
-def _share(pixels: npt.NDArray[np.float64], height: int, width: int) -> SingleArray:
+def _share(pixels: FloatArray, height: int, width: int) -> SingleArray:
     """Add each of the points (N, 2) to its four neighbours, by bilinear weights."""
     inside = (pixels > -1).all(axis=1) & (pixels < (width, height)).all(axis=1)
     corner = np.floor(pixels[inside]).astype(np.intp)

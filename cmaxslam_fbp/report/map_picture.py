@@ -15,6 +15,7 @@ from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 COLOUR_MAPS = ("paper", "night", "viridis", "inferno", "magma")
 OUTLINE_BGR = (15, 72, 224)
 GAMMA = 0.75
+_GRATICULE_DEG, _GRATICULE_GREY = 30.0, 222
 _BLACK_PERCENTILE = 98.0  # of the pixels that have events: those with more are all black
 _DARK_PERCENT, _BRIGHT_PERCENT = 0.5, 99.5  # of the pixels of a brightness: beyond them all is black or white
 _DISTANCE_RANGE = 0.7  # of the logarithm of the distance, on either side of the mean: half to double
@@ -35,16 +36,16 @@ def draw_map(panorama: SingleArray, gamma: float = GAMMA) -> Picture:
     return picture
 
 
-def draw_graticule(picture: Picture, step_deg: float = 30.0, grey: int = 222) -> Picture:
+def draw_graticule(picture: Picture) -> Picture:
     """Return a grey panorama with thin lines of equal longitude and latitude, which events cover."""
     height, width = picture.shape
     per_degree = width / 360
     drawn = picture.copy()
-    columns = np.rint(np.arange(0, 360, step_deg) * per_degree).astype(int)
-    rows = np.rint(height / 2 + np.arange(-90 + step_deg, 90, step_deg) * per_degree).astype(int)
+    columns = np.rint(np.arange(0, 360, _GRATICULE_DEG) * per_degree).astype(int)
+    rows = np.rint(height / 2 + np.arange(-90 + _GRATICULE_DEG, 90, _GRATICULE_DEG) * per_degree).astype(int)
     rows = rows[(rows >= 0) & (rows < height)]
-    drawn[:, columns] = np.minimum(drawn[:, columns], grey)
-    drawn[rows] = np.minimum(drawn[rows], grey)
+    drawn[:, columns] = np.minimum(drawn[:, columns], _GRATICULE_GREY)
+    drawn[rows] = np.minimum(drawn[rows], _GRATICULE_GREY)
     return drawn
 
 

@@ -8,9 +8,8 @@ from types import TracebackType
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import FloatArray, Picture
+from cmaxslam_fbp.arrays import FloatArray, Picture, SingleArray
 from cmaxslam_fbp.errors import OutputError
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.io.atomic_files import in_the_making
@@ -56,7 +55,7 @@ class MapVideo:
     ) -> None:
         self._file.__exit__(kind, error, trace)
 
-    def add(self, panorama: npt.NDArray[np.float32], R_wc: FloatArray, t_s: float) -> None:
+    def add(self, panorama: SingleArray, R_wc: FloatArray, t_s: float) -> None:
         """Append a frame: the map as it is (height, width), the camera's orientation (3, 3), and the time."""
         self.add_picture(colour_map(panorama), R_wc, t_s)
 

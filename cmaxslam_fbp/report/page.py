@@ -11,9 +11,9 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.report.curves import even_indices
-from cmaxslam_fbp.report.hand_held_section import hand_held_section
 from cmaxslam_fbp.report.html import (
     as_script_json,
     data_uri,
@@ -33,6 +33,9 @@ REPORT = "report.html"
 _SCRIPTS = ("rotation.js", "view.js", "sphere.js", "flat_map.js", "chart.js", "main.js")
 _MOST_PICTURE_BYTES = 1_500_000
 _MOST_WIDTH = 4096  # the largest texture that every graphics card takes
+_VIEW_SIDE = 240  # pixels of a view of the path
+_VIEW_MARGIN = 12
+_VIEWS = (("from behind: right and down", 0, 1), ("from above: right and forward", 0, 2))
 
 
 def write_report(path: Path, warn: Callable[[str], object] = lambda line: None) -> Path:
@@ -61,7 +64,7 @@ def report_page(files: RunFiles) -> str:
                 f"<li>{escape(str(line))}</li>" for line in [*files.run.get("warnings", []), *files.faults]
             ),
             "tiles": html_tiles(key_figures(files)),
-            "packet": hand_held_section(files) + _packet(files),
+            "packet": _hand_held(files) + _packet(files),
             "errors": _errors(files),
             "run": html_table(run_rows(files)),
             "command": escape(repeat_command(files)),
@@ -97,7 +100,7 @@ def _positions(files: RunFiles, chosen: npt.NDArray[np.intp]) -> list[list[float
     return np.round(positions[chosen] / (files.run.get("scene_distance_m") or 1.0), 5).tolist()
 
 
-def _used_part(panorama: npt.NDArray[np.float32]) -> list[float]:
+def _used_part(panorama: SingleArray) -> list[float]:
     """Return left, top, right and bottom of the part of the map that has events, as fractions of its size."""
     height, width = panorama.shape
     left, top, right, bottom = used_part(panorama, margin=0)
@@ -148,3 +151,39 @@ def _packet(files: RunFiles) -> str:
         )
     )
     return html_card("One packet of events", words, f'<div class="pair">{shots}</div>')
+
+
+def _hand_held(files: RunFiles) -> str:
+    """Return path, distances and parallax of a hand-held camera, or nothing for a run without translation."""
+    parallax_deg, positions = files.run.get("parallax_deg"), files.positions
+    if not isinstance(parallax_deg, float | int) or positions is None:
+        return ""
+    extent, metres = float(np.abs(positions - positions.mean(axis=0)).max()), files.run.get("scene_distance_m")
+    unit = "m" if metres else "mean scene distances"
+    words = f"parallax of about {parallax_deg:.2f}°; the camera moves within ± {extent:.3f} {unit}"
+    chosen = positions[even_indices(len(positions))]
+    shots = "".join(
+        f"<figure><div>{_path_view(chosen, extent, across, along)}</div><figcaption>{name}</figcaption></figure>"
+        for name, across, along in _VIEWS
+    )
+    picture = files.path / "distance.png"
+    if picture.is_file():
+        shots += (
+            f'<figure><div><img alt="" style="max-width:100%" src="{data_uri(picture.read_bytes())}"></div>'
+            "<figcaption>distances of the scene: near is red, far is blue</figcaption></figure>"
+        )
+    return html_card("Hand-held motion", words, f'<div class="pair">{shots}</div>')
+
+
+def _path_view(positions: FloatArray, extent: float, across: int, along: int) -> str:
+    """Return the path as a line in a square, the mean place in its middle; forward is up, down is down."""
+    scale = (_VIEW_SIDE / 2 - _VIEW_MARGIN) / max(extent, 1e-9)
+    centred = scale * (positions - positions.mean(axis=0))
+    vertical = -centred[:, along] if along == 2 else centred[:, along]
+    points = " ".join(
+        f"{x:.1f},{y:.1f}" for x, y in zip(_VIEW_SIDE / 2 + centred[:, across], _VIEW_SIDE / 2 + vertical, strict=True)
+    )
+    return (
+        f'<svg viewBox="0 0 {_VIEW_SIDE} {_VIEW_SIDE}" width="{_VIEW_SIDE}" height="{_VIEW_SIDE}" role="img">'
+        f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="0.8"/></svg>'
+    )

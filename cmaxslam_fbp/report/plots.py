@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -108,7 +110,7 @@ def plot_boxes(groups: Mapping[str, Mapping[str, Sequence[float]]]) -> bytes:
     return as_png(figure)
 
 
-def _draw_box(axis: Axes, place: float, values: npt.NDArray[np.float64]) -> None:
+def _draw_box(axis: Axes, place: float, values: FloatArray) -> None:
     """Draw quartiles and median as a box, and whiskers to the outermost values within 1.5 times its length."""
     low, middle, high = np.percentile(values, (25, 50, 75))
     reach = 1.5 * (high - low)

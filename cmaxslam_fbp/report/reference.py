@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.evaluation.alignment import align_best_fit
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.report.curves import even_indices, peak_indices
@@ -103,7 +102,7 @@ def _reference_velocity(
     }
 
 
-def _seconds(times_ns: npt.NDArray[np.int64], start_ns: int) -> list[float]:
+def _seconds(times_ns: IntArray, start_ns: int) -> list[float]:
     return _rounded((times_ns - start_ns) / 1e9, 6)
 
 

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import ValidationError
 
-from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.errors import CmaxSlamError, OutputError, short_line
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
 from cmaxslam_fbp.report.packet_pictures import AFTER, BEFORE
@@ -65,13 +64,13 @@ class RunFiles:
     run: dict[str, Any]
     metrics: dict[str, Any] | None
     trajectory: RotationTrajectory
-    panorama: npt.NDArray[np.float32]
+    panorama: SingleArray
     velocities: Columns
     windows: Columns
     deviations: Columns
     reference: dict[str, Any]
     packet_pictures: tuple[bytes, ...]
-    log_intensity: npt.NDArray[np.float32] | None
+    log_intensity: SingleArray | None
     faults: list[str]
 
     @staticmethod
@@ -187,21 +186,21 @@ def _read_json(kind: type[Values]) -> Callable[[Path], dict[str, Any]]:
     return read
 
 
-def _read_image(path: Path) -> npt.NDArray[np.float32]:
+def _read_image(path: Path) -> SingleArray:
     image = np.lib.format.open_memmap(path, mode="r")  # checks the size that the header claims, and takes no memory
     if image.ndim != 2 or image.dtype.kind not in "fiu" or any(side not in _SIDES for side in image.shape):
         raise ValueError(f"{image.dtype} of shape {image.shape} is no map")
     return np.array(image, np.float32)
 
 
-def _read_intensity(path: Path) -> npt.NDArray[np.float32]:
+def _read_intensity(path: Path) -> SingleArray:
     image = _read_image(path)
     if (np.abs(image) > _LARGEST).any():  # NaN is where nothing was seen
         raise ValueError("some pixels are not finite")
     return image
 
 
-def _read_map(path: Path) -> npt.NDArray[np.float32]:
+def _read_map(path: Path) -> SingleArray:
     panorama = _read_image(path)
     if not (np.isfinite(panorama) & (panorama >= 0)).all():
         raise ValueError("some pixels are negative or not finite")

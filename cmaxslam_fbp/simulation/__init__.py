@@ -5,10 +5,9 @@ from cmaxslam_fbp.simulation.foreground import ForegroundSettings
 from cmaxslam_fbp.simulation.imu import ImuNoise
 from cmaxslam_fbp.simulation.lighting import CoverSettings, FlickerSettings
 from cmaxslam_fbp.simulation.planar_simulator import PlanarSimulation
-from cmaxslam_fbp.simulation.room_simulator import RoomSimulation
 from cmaxslam_fbp.simulation.sensor_settings import SENSORS, SensorSettings
 from cmaxslam_fbp.simulation.settings import PlanarSettings, RoomSettings, SimulationSettings
-from cmaxslam_fbp.simulation.simulator import Simulation
+from cmaxslam_fbp.simulation.simulator import RoomSimulation, Simulation
 
 __all__ = [
     "SENSORS",

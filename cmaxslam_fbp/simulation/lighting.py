@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.geometry.camera import Camera
 
@@ -61,14 +61,14 @@ class Lighting:
     flicker: FlickerSettings | None = None
     cover: CoverSettings | None = None
 
-    def flickers(self, times_s: FloatArray) -> npt.NDArray[np.float32]:
+    def flickers(self, times_s: FloatArray) -> SingleArray:
         """Return the change of log intensity (M,) where the light flickers; empty if none does."""
         if self.flicker is None:
             return np.empty(0, np.float32)
         wave = np.sin(2 * np.pi * self.flicker.rate_hz * times_s)
         return np.log1p(self.flicker.depth * wave).astype(np.float32)
 
-    def covers(self, times_s: FloatArray) -> npt.NDArray[np.float32]:
+    def covers(self, times_s: FloatArray) -> SingleArray:
         """Return how far the lens is covered (M,), from 0 to 1; empty if it never is."""
         cover = self.cover
         if cover is None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import FloatArray, SingleArray
+from cmaxslam_fbp.arrays import FloatArray, IntArray, SingleArray
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.simulation.sensor_settings import MIN_CONTRAST, SensorSettings
 
@@ -23,8 +23,8 @@ class PixelTraits:
     thresholds_on: SingleArray
     thresholds_off: SingleArray
     noise_rates_hz: FloatArray
-    refractories_us: npt.NDArray[np.int64]
-    hot_pixels: npt.NDArray[np.int64]
+    refractories_us: IntArray
+    hot_pixels: IntArray
     random_states: npt.NDArray[np.uint64]
     noise_times_us: FloatArray
 

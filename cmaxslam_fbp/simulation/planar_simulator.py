@@ -13,7 +13,8 @@ from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.simulation.motions import NoRotation
 from cmaxslam_fbp.simulation.recording import HANDHELD_DURATION_S, TEXELS_PER_PIXEL, SimulatedRecording
 from cmaxslam_fbp.simulation.scene_map import SceneMap, log_levels, quantise_levels
-from cmaxslam_fbp.simulation.scenes import FLAT_SCENES, fit_plane_image, load_plane_image
+from cmaxslam_fbp.simulation.scenes import FLAT_SCENES
+from cmaxslam_fbp.simulation.scenes.images import fit_plane_image, load_plane_image
 from cmaxslam_fbp.simulation.schedule import pixels_per_radian, pixels_per_tangent
 from cmaxslam_fbp.simulation.settings import PlanarSettings
 from cmaxslam_fbp.simulation.translations import SHARES, HandheldTranslation
@@ -119,7 +120,7 @@ class PlanarSimulation(SimulatedRecording):
         return float(min(wanted, ((_MAX_SIZE - 1) / 2 - _MARGIN) / self._reach))
 
     @cached_property
-    def texture(self) -> npt.NDArray[np.float32]:
+    def texture(self) -> SingleArray:
         """The plane: a square image of linear intensity, whose middle is at (0, 0, depth_m)."""
         size = 2 * (int(np.ceil(self._reach * self._texel_focal)) + _MARGIN) + 1
         scene = self.settings.scene

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import IntArray
 from cmaxslam_fbp.events.events import Events
 from cmaxslam_fbp.simulation.sensor_settings import SensorSettings
 
@@ -53,7 +53,7 @@ class Readout:
         stamped = Events(stamps, passed.x, passed.y, passed.p)
         return stamped[: int(np.searchsorted(stamps, self._end_ns, side="right"))]
 
-    def _arbitrate(self, arrive_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def _arbitrate(self, arrive_ns: IntArray) -> IntArray:
         """Times (M,) since the start at which events leave: `leave_i = max(arrive_i, leave_(i-1) + service)`."""
         if self._service_ns == 0 or len(arrive_ns) == 0:
             return arrive_ns

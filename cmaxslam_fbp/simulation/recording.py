@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.arrays import FloatArray, IntArray, SingleArray
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.geometry.camera import Camera
@@ -68,7 +67,7 @@ class SimulatedRecording(ABC):
 
     @property
     @abstractmethod
-    def texture(self) -> npt.NDArray[np.float32]:
+    def texture(self) -> SingleArray:
         """The scene: an image of linear intensity."""
 
     @abstractmethod
@@ -205,7 +204,7 @@ class SimulatedRecording(ABC):
             yield Events.concatenate(pieces)
 
 
-def ground_truth_times_ns(duration_ns: int) -> npt.NDArray[np.int64]:
+def ground_truth_times_ns(duration_ns: int) -> IntArray:
     """Return the times since the start at which poses are given: at 200 Hz, and the end itself."""
     times = np.arange(0, duration_ns + 1, NS_PER_S // _POSE_RATE_HZ, dtype=np.int64)
     if times[-1] != duration_ns:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.geometry.camera import Camera
 
@@ -30,7 +30,7 @@ class Block:
     steps: int
 
     @property
-    def times_us(self) -> npt.NDArray[np.float64]:
+    def times_us(self) -> FloatArray:
         """Ends of the steps (steps + 1,) in microseconds since the block's start; the first is 0."""
         return np.linspace(0.0, self.length_us, self.steps + 1)
 
@@ -45,7 +45,7 @@ def pixels_per_tangent(camera: Camera) -> float:
     return _largest_motion_px(camera, camera.undistorted_pixels())
 
 
-def _largest_motion_px(camera: Camera, seen: npt.NDArray[np.float64]) -> float:
+def _largest_motion_px(camera: Camera, seen: FloatArray) -> float:
     """Motion in pixels per unit of what the pixels see (height, width, D), where it is largest."""
     if not camera.seen_pixels().all():
         raise SimulationError("the simulator needs a lens that sees on every pixel: give a longer focal length")
@@ -59,7 +59,7 @@ def _largest_motion_px(camera: Camera, seen: npt.NDArray[np.float64]) -> float:
     return float(1 / np.sqrt(smallest.min()))
 
 
-def schedule_blocks(duration_us: int, speeds_rad_s: npt.NDArray[np.float64], max_step_rad: float) -> Iterator[Block]:
+def schedule_blocks(duration_us: int, speeds_rad_s: FloatArray, max_step_rad: float) -> Iterator[Block]:
     """Cut `duration_us` into blocks whose steps move the image by at most `max_step_rad`.
 
     `speeds_rad_s` (T + 1,) are the image's speeds at every millisecond, from 0 to at least the end, as angles or as

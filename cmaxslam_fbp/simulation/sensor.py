@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.events.events import Events
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.simulation.foreground import Foreground
@@ -107,7 +107,7 @@ class EventSensor:
 
     def render(
         self, rotation: FloatArray, object_rotation: FloatArray | None = None, position: FloatArray | None = None
-    ) -> npt.NDArray[np.float32]:
+    ) -> SingleArray:
         """Return the log intensity (height, width) seen from `R_wc` (3, 3) and a position (3,) at the start."""
         from cmaxslam_fbp.simulation.sensor_kernels import render_levels
 

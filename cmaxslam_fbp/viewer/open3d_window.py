@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cmaxslam_fbp.errors import MissingExtraError, OutputError
+from cmaxslam_fbp.io.atomic_files import write_file
 from cmaxslam_fbp.viewer.scene import Scene, Surface
 
 _SIZE = 1280, 960
@@ -85,10 +86,7 @@ class _Window:
         import cv2
 
         picture = np.rint(255 * np.clip(pixels[..., ::-1], 0, 1)).astype(np.uint8)
-        try:
-            path.write_bytes(cv2.imencode(path.suffix, picture)[1].tobytes())
-        except OSError as error:
-            raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+        write_file(path, cv2.imencode(path.suffix, picture)[1].tobytes())
 
     def _toggle(self) -> bool:
         self._playing, self._stepped = not self._playing, time.perf_counter()

@@ -14,7 +14,7 @@ from cmaxslam_fbp.batch.manifest import read_items
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.io import open_recording
 from cmaxslam_fbp.io.digest import digest
-from cmaxslam_fbp.rows.pools import PoolSettings, open_pool
+from cmaxslam_fbp.rows.running import PoolSettings, open_pool
 
 BROWSER = runpy.run_path(str(Path(__file__).parent.parent / "report" / "browser.py"))
 NAMES = ("one", "two", "three")

@@ -150,7 +150,7 @@ def test_an_interrupted_adjustment_leaves_no_file(run, short, tmp_path, monkeypa
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(60)
 
-    monkeypatch.setattr(calibrating, "_follow", interrupted)
+    monkeypatch.setattr(calibrating._Calibration, "_follow", interrupted)
     monkeypatch.setattr(calibrating, "FIELDS_DEG", (56.0,))
     (tmp_path / "camera.yaml").write_text("an earlier one")
     run("calibrate", short, "--out", "camera.yaml", "--overwrite", code=130)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmaxslam_fbp.events import Events, SensorSize
-from cmaxslam_fbp.events.hot_pixels import HotPixelFilter
+from cmaxslam_fbp.events.filters import HotPixelFilter
 from cmaxslam_fbp.simulation import SensorSettings, Simulation, SimulationSettings
 
 SIZE = SensorSize(48, 36)
@@ -137,7 +137,7 @@ def test_what_has_been_given_is_not_kept():
 
 @pytest.mark.parametrize("chunk", [70, 1000])
 def test_very_many_events_are_judged_sooner_and_no_more_are_held(monkeypatch, chunk):
-    monkeypatch.setattr("cmaxslam_fbp.events.hot_pixels._MOST_HELD", 500)
+    monkeypatch.setattr("cmaxslam_fbp.events.filters._MOST_HELD", 500)
     events = together(noise(50.0), firing([(5, 4)], 2000.0))
     taken = []
     hot_pixels = HotPixelFilter(SIZE, 5.0)

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from rosbags.rosbag1 import Reader, Writer
 
-from cmaxslam_fbp.experiments.ecrot import baseline
-from cmaxslam_fbp.experiments.ecrot_sequences import PANORAMA, find_bag, find_sequences
+from cmaxslam_fbp.experiments.ecrot import PANORAMA, baseline, find_bag, find_sequences
 from cmaxslam_fbp.experiments.sequences import open_sequence
 from cmaxslam_fbp.experiments.settings import StudySettings
 from cmaxslam_fbp.experiments.simulated_sequences import panorama_row

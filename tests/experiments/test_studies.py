@@ -46,13 +46,11 @@ def test_all_of_them_again_computes_nothing(quick_study, quick_folder):
 
 
 def test_a_study_whose_library_is_missing_is_left_out_of_all_with_a_line(run, tmp_path, monkeypatch):
-    def study(name):
-        def needs_torch(bench):
-            raise MissingExtraError("the torch backend needs PyTorch")
+    def needs_torch(bench):
+        raise MissingExtraError("the torch backend needs PyTorch")
 
-        return needs_torch if name == "flow" else lambda bench: []
-
-    monkeypatch.setattr(studies, "_study", study)
+    others = dict.fromkeys(NAMES, lambda bench: [])
+    monkeypatch.setattr(studies, "STUDIES", {**others, "flow": needs_torch})
     done = run("reproduce", "all", "--out", tmp_path)
     assert done.stderr == "flow is left out: the torch backend needs PyTorch\n"
     done = run("reproduce", "flow", "--out", tmp_path, code=1)

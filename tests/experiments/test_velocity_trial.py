@@ -9,8 +9,7 @@ from cmaxslam_fbp.experiments.methods import OUR_METHOD, SURROGATE_METHODS, VELO
 from cmaxslam_fbp.experiments.packet_sets import blocks_of, packet_row, read_packets
 from cmaxslam_fbp.experiments.velocity_tables import cell
 from cmaxslam_fbp.experiments.velocity_trial import OurEstimator, PacketOptimiser, velocity_row
-from cmaxslam_fbp.rows.pools import PoolSettings, open_pool
-from cmaxslam_fbp.rows.running import run_rows
+from cmaxslam_fbp.rows.running import PoolSettings, open_pool, run_rows
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 import event_words
 import numpy as np
 import pytest
+from event_words import to_events
 
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events
@@ -13,11 +14,6 @@ from cmaxslam_fbp.io.rosbag.ros_bag import RosBag
 PACKET, OLD = "event_camera_msgs/msg/EventPacket", "event_array_msgs/msg/EventArray"
 ENCODINGS = ("evt3", "libcaer", "libcaer_cmp", "mono")
 STAMP_NS = 1_700_000_000_000_000_000
-
-
-def to_events(rows):
-    t, x, y, p = np.array(rows, np.int64).reshape(-1, 4).T
-    return Events(1000 * t, x.astype(np.uint16), y.astype(np.uint16), p.astype(np.uint8))
 
 
 def moved(events, first_ns):

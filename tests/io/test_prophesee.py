@@ -5,6 +5,7 @@ import struct
 import event_words
 import numpy as np
 import pytest
+from event_words import to_events
 
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events
@@ -13,11 +14,6 @@ from cmaxslam_fbp.io import open_recording
 EVK4 = (
     "% camera_integrator_name Prophesee\n% evt 3.0\n% format EVT3;height=720;width=1280\n% geometry 1280x720\n% end\n"
 )
-
-
-def to_events(rows):
-    t, x, y, p = np.array(rows, np.int64).reshape(-1, 4).T
-    return Events(1000 * t, x.astype(np.uint16), y.astype(np.uint16), p.astype(np.uint8))
 
 
 @pytest.fixture

@@ -2,6 +2,16 @@
 
 import struct
 
+import numpy as np
+
+from cmaxslam_fbp.events import Events
+
+
+def to_events(rows):
+    """Return rows (t_us, x, y, p) as our own events."""
+    t, x, y, p = np.array(rows, np.int64).reshape(-1, 4).T
+    return Events(1000 * t, x.astype(np.uint16), y.astype(np.uint16), p.astype(np.uint8))
+
 
 def evt3(rows, *, vectors=False):
     """Return the bytes of rows (t_us, x, y, p) in EVT 3.0; with vectors, eight or twelve neighbours share a word."""

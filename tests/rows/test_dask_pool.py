@@ -11,9 +11,8 @@ import pytest
 
 from cmaxslam_fbp.errors import ConfigError, OutputError
 from cmaxslam_fbp.rows import row as rows_row
-from cmaxslam_fbp.rows.pools import PoolSettings, open_pool
 from cmaxslam_fbp.rows.row import Row
-from cmaxslam_fbp.rows.running import outcomes, run_rows
+from cmaxslam_fbp.rows.running import PoolSettings, open_pool, outcomes, run_rows
 
 pytest.importorskip("distributed")
 from cmaxslam_fbp.rows.dask_pool import compute, computing, local

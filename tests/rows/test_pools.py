@@ -6,21 +6,20 @@ import sys
 import pytest
 
 from cmaxslam_fbp.errors import ConfigError, MissingExtraError
-from cmaxslam_fbp.rows import pools
-from cmaxslam_fbp.rows.pools import PoolSettings, open_pool, slurm_options
+from cmaxslam_fbp.rows.running import PoolSettings, open_pool, slurm_options
 
 
 def test_one_job_is_this_process_with_and_without_dask(monkeypatch):
     with open_pool(PoolSettings(jobs=1)) as pool:
         assert pool is None
-    monkeypatch.setattr(pools, "find_spec", lambda name: None)
+    monkeypatch.setattr("cmaxslam_fbp.rows.running.find_spec", lambda name: None)
     for settings in (PoolSettings(jobs=1), PoolSettings()):
         with open_pool(settings) as pool:
             assert pool is None
 
 
 def test_two_jobs_without_dask_are_one_line_that_names_the_extra(monkeypatch, run):
-    monkeypatch.setattr(pools, "find_spec", lambda name: None)
+    monkeypatch.setattr("cmaxslam_fbp.rows.running.find_spec", lambda name: None)
     with (
         pytest.raises(MissingExtraError, match=r"pip install 'cmaxslam-fbp\[cluster\]', or give --jobs 1"),
         open_pool(PoolSettings(jobs=2)),

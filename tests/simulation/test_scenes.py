@@ -3,14 +3,8 @@ import numpy as np
 import pytest
 
 from cmaxslam_fbp.errors import SimulationError
-from cmaxslam_fbp.simulation.scenes import (
-    FLAT_SCENES,
-    SCENES,
-    check_panorama,
-    fit_plane_image,
-    load_panorama,
-    load_plane_image,
-)
+from cmaxslam_fbp.simulation.scenes import FLAT_SCENES, SCENES
+from cmaxslam_fbp.simulation.scenes.images import check_panorama, fit_plane_image, load_panorama, load_plane_image
 from cmaxslam_fbp.simulation.scenes.patches import flat_patch, tangent_axes, tangent_patch
 from cmaxslam_fbp.simulation.scenes.shapes import polygon_distance
 

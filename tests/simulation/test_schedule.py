@@ -5,13 +5,7 @@ import pytest
 
 from cmaxslam_fbp.errors import SimulationError
 from cmaxslam_fbp.geometry.camera import Camera, davis240c, dvxplorer
-from cmaxslam_fbp.simulation import (
-    ForegroundSettings,
-    PlanarSettings,
-    PlanarSimulation,
-    Simulation,
-    SimulationSettings,
-)
+from cmaxslam_fbp.simulation import ForegroundSettings, PlanarSettings, PlanarSimulation, Simulation, SimulationSettings
 from cmaxslam_fbp.simulation.schedule import MAX_BLOCK_RAD, pixels_per_radian, pixels_per_tangent, schedule_blocks
 
 

@@ -1,7 +1,6 @@
-import hashlib
-
 import numpy as np
 import pytest
+from event_digest import event_digest
 from scipy.spatial.transform import Rotation
 
 from cmaxslam_fbp.errors import SimulationError
@@ -18,12 +17,6 @@ SHAPES = draw_shapes(2048, 0)
 
 def settings(**changes):
     return SimulationSettings(**{"scene": POSTER, "duration_s": 0.25, **changes})
-
-
-def digest(chunks):
-    events = Events.concatenate(chunks)
-    columns = (events.t_ns, events.x, events.y, events.p)
-    return len(events), hashlib.sha256(b"".join(column.tobytes() for column in columns)).hexdigest()
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +42,11 @@ def test_events_are_ordered_on_whole_microseconds_within_the_recording(recording
 
 def test_the_same_settings_give_the_same_bits_however_they_are_read(recording):
     simulation, events = recording
-    expected = digest([events])
-    assert digest(simulation.chunks()) == expected
-    assert digest(Simulation(settings()).chunks(0.001)) == expected
-    assert digest(Simulation(settings()).chunks(10.0)) == expected
-    assert digest(Simulation(settings(seed=1)).chunks()) != expected
+    expected = event_digest([events])
+    assert event_digest(simulation.chunks()) == expected
+    assert event_digest(Simulation(settings()).chunks(0.001)) == expected
+    assert event_digest(Simulation(settings()).chunks(10.0)) == expected
+    assert event_digest(Simulation(settings(seed=1)).chunks()) != expected
 
 
 def test_chunks_are_short(recording):
@@ -68,7 +61,7 @@ def test_the_output_grows_when_a_block_has_more_events_than_expected(recording):
     sensor = simulation.sensor()
     sensor._out_us, sensor._out_code = np.empty(64, np.int32), np.empty(64, np.int32)
     simulation.sensor = lambda: sensor
-    assert digest(simulation.chunks()) == digest([events])
+    assert event_digest(simulation.chunks()) == event_digest([events])
     del simulation.sensor
 
 

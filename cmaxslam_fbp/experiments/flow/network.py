@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cmaxslam_fbp.experiments.flow.voxels import BINS
+from cmaxslam_fbp.experiments.flow.batches import BINS
 from cmaxslam_fbp.fbp.torch_module import Tensor, torch
 
 nn = torch.nn

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import SingleArray
+from cmaxslam_fbp.arrays import Picture, SingleArray
 from cmaxslam_fbp.experiments.flow.batches import make_batch, true_flow
 from cmaxslam_fbp.experiments.flow.losses import LossSettings, event_images
 from cmaxslam_fbp.experiments.flow.sample_sets import load_groups
@@ -17,8 +16,6 @@ from cmaxslam_fbp.experiments.flow.samples import FlowSample
 from cmaxslam_fbp.experiments.flow.training import load_network, middle_crop
 from cmaxslam_fbp.experiments.flow.trajectories import flow_of
 from cmaxslam_fbp.fbp.torch_module import Tensor, to_host, torch
-
-Picture = npt.NDArray[np.uint8]
 
 
 def flow_picture(flow_px: SingleArray, most_px: float) -> Picture:

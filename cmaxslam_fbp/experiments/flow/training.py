@@ -19,6 +19,8 @@ from cmaxslam_fbp.experiments.flow.trajectories import flow_of
 from cmaxslam_fbp.fbp.torch_module import Tensor, find_device, torch
 from cmaxslam_fbp.io.atomic_files import in_the_making
 
+_AT_ONCE = 8  # samples that a network is given
+
 
 class TrainingError(CmaxSlamError):
     """A training that cannot go on, or a saved network that cannot be used."""
@@ -224,11 +226,11 @@ def middle_crop(sample: FlowSample, crop: int) -> FlowSample:
 
 
 def predict(
-    network: FlowNet, samples: Sequence[FlowSample], device: str = "cpu", at_once: int = 8
+    network: FlowNet, samples: Sequence[FlowSample], device: str = "cpu"
 ) -> Iterator[tuple[Sequence[FlowSample], Tensor]]:
     """Yield samples of one size, some at a time, and the coefficients that the network finds for them."""
-    for first in range(0, len(samples), at_once):
-        some = samples[first : first + at_once]
+    for first in range(0, len(samples), _AT_ONCE):
+        some = samples[first : first + _AT_ONCE]
         with torch.no_grad():
             yield some, network(make_batch(some, device).voxels)
 

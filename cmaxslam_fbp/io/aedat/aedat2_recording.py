@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import IntArray
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.ordering import Piece
@@ -62,7 +63,7 @@ class Aedat2Recording(Recording):
         """Return the camera and the number of words in the file."""
         return [(self._chip or "DAVIS", "AEDAT 2 words", (self.path.stat().st_size - self._data_start) // 8)]
 
-    def _decoded(self) -> Iterator[tuple[Events, npt.NDArray[np.int64], npt.NDArray[np.uint32], str]]:
+    def _decoded(self) -> Iterator[tuple[Events, IntArray, npt.NDArray[np.uint32], str]]:
         """Yield events, times and addresses of IMU words, and the place, block by block."""
         from cmaxslam_fbp.io.decoding_kernels import decode_davis
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import IntArray
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import SensorSize
 from cmaxslam_fbp.events.ordering import Piece
@@ -89,7 +89,7 @@ class Aedat3Recording(Recording):
         state = np.zeros(kernels.STATE_SIZE, np.int64)
         return decode_blocks(self._event_words(state), kernels.decode_libcaer, state)
 
-    def _event_words(self, state: npt.NDArray[np.int64]) -> Iterator[Block]:
+    def _event_words(self, state: IntArray) -> Iterator[Block]:
         """Yield the valid words of each packet, with the decoder's state at its start."""
         from cmaxslam_fbp.io.decoding_kernels import BASE_NS, NOW_US
 

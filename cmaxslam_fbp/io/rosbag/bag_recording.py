@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.arrays import FloatArray, IntArray
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.events.ordering import Piece
@@ -19,15 +18,36 @@ from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.rosbag.bag_sink import write_bag
 from cmaxslam_fbp.io.rosbag.event_packets import EVENT_PACKET_TYPES, TRIGGER, EventPacket, PacketDecoder, parse_packet
 from cmaxslam_fbp.io.rosbag.ros_bag import ROS1_MAGIC, RosBag, Topic
-from cmaxslam_fbp.io.rosbag.ros_messages import EVENT_ARRAY_TYPES, STAMPED, parse_stamped
+from cmaxslam_fbp.io.rosbag.ros_messages import EVENT_ARRAY_TYPES, STAMPED, parse_cdr, parse_ros1, parse_stamped
 from cmaxslam_fbp.io.writing import Sink
 from cmaxslam_fbp.trajectory import RotationTrajectory
 from cmaxslam_fbp.trajectory.imu_samples import ImuSamples
 
-EVENT_TYPES = (EVENT_ARRAY_TYPES[0], EVENT_PACKET_TYPES[0], *EVENT_ARRAY_TYPES[1:], *EVENT_PACKET_TYPES[1:])
-POSE_TYPES = ("geometry_msgs/msg/PoseStamped", "geometry_msgs/msg/TransformStamped")
-IMU_TYPES = ("sensor_msgs/msg/Imu",)
-CAMERA_INFO_TYPES = ("sensor_msgs/msg/CameraInfo",)
+CAMERA_INFO = "sensor_msgs/msg/CameraInfo"
+
+
+class TopicKind(NamedTuple):
+    """What a topic is of, its types, and how the user names one: a setting of the section `recording`, and its flag."""
+
+    what: str
+    types: tuple[str, ...]
+    option: str
+    flag: str
+
+
+EVENTS = TopicKind(
+    "event",
+    (EVENT_ARRAY_TYPES[0], EVENT_PACKET_TYPES[0], *EVENT_ARRAY_TYPES[1:], *EVENT_PACKET_TYPES[1:]),
+    "events_topic",
+    "--events-topic",
+)
+POSES = TopicKind(
+    "pose",
+    ("geometry_msgs/msg/PoseStamped", "geometry_msgs/msg/TransformStamped"),
+    "poses_topic",
+    "--poses-topic",
+)
+IMU = TopicKind("IMU", ("sensor_msgs/msg/Imu",), "imu_topic", "--set recording.imu_topic=...")
 
 _EVENTS_PER_CHUNK = 100_000  # small messages are joined up to this many events
 
@@ -45,13 +65,13 @@ class BagRecording(Recording):
     def _examine(self) -> None:
         with RosBag(self.path) as bag:
             self._topics = bag.topics
-            events = self._without_triggers(bag)
-        self.events_topic = self._choose("event", EVENT_TYPES, self.options.events_topic, "--events-topic", events)
+            candidates = self._without_triggers(bag)
+        events = self._choose(EVENTS, candidates)
+        self.events_topic, self._has_packets = events.name, events.message_type in EVENT_PACKET_TYPES
         # Topics that the user names are errors now; that there are several is only told when the reference is read.
-        if self.options.poses_topic is not None:
-            self._pose_topic()
-        if self.options.imu_topic is not None:
-            self._imu_topic()
+        for kind in (POSES, IMU):
+            if getattr(self.options, kind.option) is not None:
+                self._choose(kind, self._topics)
 
     def _without_triggers(self, bag: RosBag) -> list[Topic]:
         """Return the topics of the bag but those whose event packets have only triggers."""
@@ -63,52 +83,35 @@ class BagRecording(Recording):
                 triggers.add(topic.name)
         return [topic for topic in self._topics if topic.name not in triggers]
 
-    def _choose(
-        self, what: str, types: tuple[str, ...], wanted: str | None, flag: str, topics: list[Topic] | None = None
-    ) -> str:
-        """Return the topic of one of the types, of these or all topics: the wanted one, or the only one."""
-        topics = self._topics if topics is None else topics
-        candidates = [topic.name for topic in topics if topic.message_type in types]
+    def _choose(self, kind: TopicKind, topics: list[Topic]) -> Topic:
+        """Return the topic of a kind: the one that the user wants, or the only one."""
+        what, wanted = kind.what, getattr(self.options, kind.option)
+        candidates = {topic.name: topic for topic in topics if topic.message_type in kind.types}
         if wanted in candidates:
-            return wanted
+            return candidates[wanted]
         if wanted is not None:
             there = f"its {what} topics are {', '.join(candidates)}" if candidates else f"it has no {what} topic"
             raise RecordingError(f"{self.path} has no {what} topic {wanted}; {there}")
         if len(candidates) == 1:
-            return candidates[0]
+            return next(iter(candidates.values()))
         if candidates:
             raise RecordingError(
-                f"{self.path} has several {what} topics; choose one with {flag}: {', '.join(candidates)}"
+                f"{self.path} has several {what} topics; choose one with {kind.flag}: {', '.join(candidates)}"
             )
+        types = " or ".join(kind.types[:2])
         listed = ", ".join(f"{topic.name} ({topic.message_type})" for topic in self._topics) or "none"
-        raise RecordingError(
-            f"{self.path} has no {what} topic (a message of type {' or '.join(types[:2])}); its topics are: {listed}"
-        )
-
-    def _only(self, what: str, types: tuple[str, ...], wanted: str | None, flag: str) -> str | None:
-        """Return the topic of one of the types as `_choose` does, or None where there is none."""
-        if wanted is None and not any(topic.message_type in types for topic in self._topics):
-            return None
-        return self._choose(what, types, wanted, flag)
-
-    def _pose_topic(self) -> str | None:
-        return self._only("pose", POSE_TYPES, self.options.poses_topic, "--poses-topic")
-
-    def _imu_topic(self) -> str | None:
-        return self._only("IMU", IMU_TYPES, self.options.imu_topic, "--set recording.imu_topic=...")
+        raise RecordingError(f"{self.path} has no {what} topic (a message of type {types}); its topics are: {listed}")
 
     def topics(self) -> list[tuple[str, str, int]]:
         """Return name, type and number of messages of each topic."""
         return [(topic.name, topic.message_type, topic.messages) for topic in self._topics]
 
-    def _type(self, name: str) -> str:
-        return next(topic.message_type for topic in self._topics if topic.name == name)
-
     def _own_sensor_size(self) -> SensorSize | None:
         """Return the size of the event messages, else that of camera_info."""
         with RosBag(self.path) as bag:
+            parse = parse_ros1 if bag.is_ros1 else parse_cdr
             for _, data in bag.messages(self.events_topic):
-                size = self._parse_packet(bag, data, 0).size if self._has_packets else bag.parse_events(data)[0]
+                size = self._parse_packet(bag, data, 0).size if self._has_packets else parse(data)[0]
                 if min(size) > 0:
                     return size
                 break
@@ -116,10 +119,6 @@ class BagRecording(Recording):
         if info is not None and min(info.width, info.height) > 0:
             return SensorSize(info.width, info.height)
         return None
-
-    @property
-    def _has_packets(self) -> bool:
-        return self._type(self.events_topic) in EVENT_PACKET_TYPES
 
     def _pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
         return self._packet_pieces() if self._has_packets else self._array_pieces(skip_before_ns)
@@ -147,12 +146,12 @@ class BagRecording(Recording):
 
     def _array_pieces(self, skip_before_ns: int | None) -> Iterator[Piece]:
         with RosBag(self.path) as bag:
+            parse = parse_ros1 if bag.is_ros1 else parse_cdr
             joined: list[Events] = []
-            count = 0
-            first = 0
+            count = first = 0
             for number, (_, data) in enumerate(bag.messages(self.events_topic)):
                 try:
-                    _, events = bag.parse_events(data)
+                    _, events = parse(data)
                 except RecordingError as error:
                     raise RecordingError(f"{self._place(number, number)}: {error}") from None
                 if not len(events):
@@ -175,14 +174,14 @@ class BagRecording(Recording):
 
     def _camera_info(self) -> Any | None:
         """Return the first camera_info message; of several topics that beside the events' topic."""
-        topics = [topic for topic in self._topics if topic.message_type in CAMERA_INFO_TYPES and topic.messages]
+        topics = [topic for topic in self._topics if topic.message_type == CAMERA_INFO and topic.messages]
         if not topics:
             return None
         namespace = self.events_topic.rsplit("/", 1)[0]
         topics.sort(key=lambda topic: not topic.name.startswith(namespace + "/"))
         with RosBag(self.path) as bag:
             for _, data in bag.messages(topics[0].name):
-                return bag.deserialize(data, topics[0].message_type)
+                return bag.deserialize(data, CAMERA_INFO)
         return None
 
     def _own_calibration(self) -> Camera | None:
@@ -199,10 +198,7 @@ class BagRecording(Recording):
         return Camera(*size, K[0, 0], K[1, 1], K[0, 2], K[1, 2], distortion, model)
 
     def _poses(self) -> RotationTrajectory | None:
-        topic = self._pose_topic()
-        if topic is None:
-            return None
-        stamps, table = self._stamped(topic)
+        stamps, table = self._stamped(POSES)
         if len(stamps) < 2:
             return None
         # Poses are compared by their own stamps: of equal ones the first counts.
@@ -210,23 +206,24 @@ class BagRecording(Recording):
         return RotationTrajectory(t_ns, table[first, 3:], table[first, :3])
 
     def _imu(self) -> ImuSamples | None:
-        topic = self._imu_topic()
-        if topic is None:
-            return None
-        stamps, table = self._stamped(topic)
+        stamps, table = self._stamped(IMU)
         return ImuSamples(stamps, table[:, :3], table[:, 3:]) if len(stamps) else None
 
-    def _stamped(self, topic: str) -> tuple[npt.NDArray[np.int64], FloatArray]:
-        """Return stamps (N,) and the numbers that count (N, K) of the messages of a topic."""
-        kind = STAMPED[self._type(topic)]
+    def _stamped(self, kind: TopicKind) -> tuple[IntArray, FloatArray]:
+        """Return stamps (N,) and the numbers that count (N, K) of a topic's messages; none where there is no topic."""
+        wanted = getattr(self.options, kind.option)
+        if wanted is None and not any(topic.message_type in kind.types for topic in self._topics):
+            return np.empty(0, np.int64), np.empty((0, 0))
+        topic = self._choose(kind, self._topics)
+        layout = STAMPED[topic.message_type]
         stamps, numbers = array("q"), array("d")  # an hour of an IMU as tuples would be a gigabyte
         with RosBag(self.path) as bag:
-            for number, (_, data) in enumerate(bag.messages(topic)):
+            for number, (_, data) in enumerate(bag.messages(topic.name)):
                 try:
-                    t_ns, row = parse_stamped(data, kind, is_ros1=bag.is_ros1)
+                    t_ns, row = parse_stamped(data, layout, is_ros1=bag.is_ros1)
                 except RecordingError as error:
-                    raise RecordingError(f"message {number} on {topic} of {self.path}: {error}") from None
+                    raise RecordingError(f"message {number} on {topic.name} of {self.path}: {error}") from None
                 stamps.append(t_ns)
                 numbers.extend(row)
         table = np.frombuffer(numbers) if numbers else np.empty(0)
-        return np.array(stamps, np.int64), table.reshape(len(stamps), -1 if numbers else len(kind.wanted))
+        return np.array(stamps, np.int64), table.reshape(len(stamps), len(layout.wanted))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import IntArray
 from cmaxslam_fbp.errors import RecordingError
 from cmaxslam_fbp.events import Events, SensorSize
 from cmaxslam_fbp.io.decoding import EventRoom
@@ -93,7 +94,7 @@ class PacketDecoder:
 
     def __init__(self) -> None:
         self._room = EventRoom()
-        self._states: dict[str, npt.NDArray[np.int64]] = {}
+        self._states: dict[str, IntArray] = {}
         self._first: EventPacket | None = None
         self._has_events = False
         self._offset_ns: int | None = None
@@ -127,7 +128,7 @@ class PacketDecoder:
         """Return the events since the last chunk."""
         return self._on_the_messages_clock(self._room.take())
 
-    def _decoder(self, packet: EventPacket) -> tuple[Callable[..., Any], npt.NDArray[np.int64]]:
+    def _decoder(self, packet: EventPacket) -> tuple[Callable[..., Any], IntArray]:
         """Return the compiled loop of an encoding, and its state at the start of a packet."""
         from cmaxslam_fbp.io import decoding_kernels as kernels
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmaxslam_fbp.io.bad_input import unpack
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 _MAGIC = b"#ROSBAG V2.0\n"
 _MESSAGE, _BAG, _INDEX, _CHUNK, _CHUNK_INFO, _CONNECTION = 2, 3, 4, 5, 6, 7  # the field `op` of a header
@@ -94,7 +95,7 @@ class Ros1Bag:
                 if number in wanted:
                     rows = np.frombuffer(indexed, _INDEXED)
                     places = np.empty(len(rows), _PLACE)
-                    places["t_ns"] = rows["s"] * np.int64(1_000_000_000) + rows["ns"]
+                    places["t_ns"] = rows["s"] * np.int64(NS_PER_S) + rows["ns"]
                     places["chunk"], places["offset"] = chunk, rows["offset"]
                     found.append(places)
         return np.concatenate(found)

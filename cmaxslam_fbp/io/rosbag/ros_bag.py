@@ -7,14 +7,11 @@ import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from cmaxslam_fbp.io.bad_input import unpack
 from cmaxslam_fbp.io.recording import starts_with
 from cmaxslam_fbp.io.rosbag.ros1_bag import Ros1Bag
-
-if TYPE_CHECKING:
-    from cmaxslam_fbp.events import Events, SensorSize
 
 ROS1_MAGIC = b"#ROSBAG V"
 _ALWAYS_READ = 1 << 20  # bytes; so small a length needs no look at the file
@@ -102,17 +99,8 @@ class RosBag:
     def messages(self, topic: str) -> Iterator[tuple[int, bytes]]:
         """Yield the message stamp in nanoseconds and the serialised bytes of each message of a topic."""
         connections = [c for c in self._reader.connections if c.topic == topic]
-        if self.is_ros1:
-            yield from self._reader.messages(connections)
-            return
-        for _, stamp_ns, data in self._reader.messages(connections=connections):
-            yield stamp_ns, data
-
-    def parse_events(self, data: bytes) -> tuple[SensorSize, Events]:
-        """Return the sensor size and the events of a serialised `EventArray`."""
-        from cmaxslam_fbp.io.rosbag.ros_messages import parse_cdr, parse_ros1
-
-        return parse_ros1(data) if self.is_ros1 else parse_cdr(data)
+        messages = self._reader.messages(connections)
+        return messages if self.is_ros1 else ((stamp_ns, data) for _, stamp_ns, data in messages)
 
     def deserialize(self, data: bytes, message_type: str) -> Any:
         """Return the message object of a standard type, with the field names of its ROS version."""

@@ -6,6 +6,7 @@ import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 
 from cmaxslam_fbp.compiling import compiled
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 OK, BAD_TIME, BAD_COORDINATE, BAD_POLARITY, BAD_COLUMNS = range(5)
 T, X, Y, P, OTHER = range(5)  # what a column holds
@@ -278,9 +279,9 @@ def format_events(t_ns, x, y, p, text):
             text[at] = _MINUS
             at += 1
             time = -time
-        at = _put_integer(text, at, time // 1_000_000_000, 1)
+        at = _put_integer(text, at, time // NS_PER_S, 1)
         text[at] = _POINT
-        at = _put_integer(text, at + 1, time % 1_000_000_000, 9)
+        at = _put_integer(text, at + 1, time % NS_PER_S, 9)
         text[at] = _SPACE
         at = _put_integer(text, at + 1, int(x[i]), 1)
         text[at] = _SPACE

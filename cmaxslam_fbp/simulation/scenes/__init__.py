@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.simulation.scenes.boxes import draw_boxes, draw_flat_boxes
-from cmaxslam_fbp.simulation.scenes.images import check_panorama, fit_plane_image, load_panorama, load_plane_image
+from cmaxslam_fbp.simulation.scenes.images import check_panorama, load_panorama
 from cmaxslam_fbp.simulation.scenes.poster import draw_flat_poster, draw_poster
 from cmaxslam_fbp.simulation.scenes.shapes import draw_flat_shapes, draw_shapes
 from cmaxslam_fbp.simulation.scenes.stars import draw_flat_stars, draw_stars
@@ -27,7 +28,7 @@ FLAT_SCENES = {
 _MAX_WIDTH = 4096
 
 
-def draw_scene(scene: str | Path | npt.NDArray[np.floating], focal: float, seed: int) -> npt.NDArray[np.float32]:
+def draw_scene(scene: str | Path | npt.NDArray[np.floating], focal: float, seed: int) -> SingleArray:
     """Return the panorama of a name (drawn with `focal` pixels per radian), of an image file, or of an array."""
     if isinstance(scene, np.ndarray):
         return check_panorama(scene)
@@ -35,22 +36,3 @@ def draw_scene(scene: str | Path | npt.NDArray[np.floating], focal: float, seed:
         return load_panorama(scene)
     width = int(np.clip(64 * np.ceil(2 * np.pi * focal / 64), 512, _MAX_WIDTH))
     return SCENES[str(scene)](width, seed)
-
-
-__all__ = [
-    "FLAT_SCENES",
-    "SCENES",
-    "check_panorama",
-    "draw_boxes",
-    "draw_flat_boxes",
-    "draw_flat_poster",
-    "draw_flat_shapes",
-    "draw_flat_stars",
-    "draw_poster",
-    "draw_scene",
-    "draw_shapes",
-    "draw_stars",
-    "fit_plane_image",
-    "load_panorama",
-    "load_plane_image",
-]

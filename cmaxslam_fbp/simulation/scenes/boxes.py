@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.simulation.scenes.patches import Patch, flat_patch, random_direction, tangent_axes, tangent_patch
 
 _FLOOR = 0.35
@@ -74,7 +73,7 @@ def _paint_box(
     _paint_side(image, patch, corner, across, along, shade, soft, rng)
 
 
-def draw_boxes(width: int, seed: int) -> npt.NDArray[np.float32]:
+def draw_boxes(width: int, seed: int) -> SingleArray:
     """Return the panorama (width / 2, width): boxes of 8 to 22 degrees, each with three visible sides."""
     rng = np.random.default_rng([seed, 0x426F7865])
     panorama = np.full((width // 2, width), _FLOOR)
@@ -88,7 +87,7 @@ def draw_boxes(width: int, seed: int) -> npt.NDArray[np.float32]:
     return panorama.astype(np.float32)
 
 
-def draw_flat_boxes(size: int, focal: float, seed: int) -> npt.NDArray[np.float32]:
+def draw_flat_boxes(size: int, focal: float, seed: int) -> SingleArray:
     """Return a wall (size, size) of `focal` pixels per unit: a picture of such boxes, as dense and as large."""
     rng = np.random.default_rng([seed, 0x426F7865, 1])
     wall = np.full((size, size), _FLOOR)

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import SingleArray
 from cmaxslam_fbp.errors import SimulationError
 
 # Beyond it the sensor cannot tell the difference, and OpenCV's remapping ends at 32767.
 _MAX_WIDTH = 8192
 
 
-def check_panorama(panorama: npt.ArrayLike, name: str = "the panorama") -> npt.NDArray[np.float32]:
+def check_panorama(panorama: npt.ArrayLike, name: str = "the panorama") -> SingleArray:
     """Return a panorama of linear intensity as float32 (width / 2, width), or say why it is none."""
     image = np.asarray(panorama)
     if image.ndim != 2 or image.shape[0] < 8 or image.shape[1] != 2 * image.shape[0]:
@@ -25,7 +26,7 @@ def check_panorama(panorama: npt.ArrayLike, name: str = "the panorama") -> npt.N
     return image
 
 
-def load_panorama(path: str | Path) -> npt.NDArray[np.float32]:
+def load_panorama(path: str | Path) -> SingleArray:
     """Load an equirectangular image as linear intensity (width / 2, width)."""
     import cv2
 
@@ -40,7 +41,7 @@ def load_panorama(path: str | Path) -> npt.NDArray[np.float32]:
     return check_panorama(linear, str(path))
 
 
-def fit_plane_image(image: npt.ArrayLike, size: int, name: str = "the plane's image") -> npt.NDArray[np.float32]:
+def fit_plane_image(image: npt.ArrayLike, size: int, name: str = "the plane's image") -> SingleArray:
     """Return the middle square of an image of linear intensity, resized to (size, size), or say why it is none."""
     import cv2
 
@@ -55,12 +56,12 @@ def fit_plane_image(image: npt.ArrayLike, size: int, name: str = "the plane's im
     return np.asarray(cv2.resize(square, (size, size), interpolation=way), np.float32)
 
 
-def load_plane_image(path: str | Path, size: int) -> npt.NDArray[np.float32]:
+def load_plane_image(path: str | Path, size: int) -> SingleArray:
     """Load the middle square of an image as linear intensity (size, size)."""
     return fit_plane_image(_read_intensity(Path(path), "picture"), size, str(path))
 
 
-def _read_intensity(path: Path, what: str) -> npt.NDArray[np.float32]:
+def _read_intensity(path: Path, what: str) -> SingleArray:
     """Read an image as linear intensity (height, width); colours become luminance. `what` it is, errors call it.
 
     Images of 8 or 16 bits are taken as sRGB.
@@ -80,7 +81,7 @@ def _read_intensity(path: Path, what: str) -> npt.NDArray[np.float32]:
     return np.asarray(image.astype(np.float32) @ np.array([0.0722, 0.7152, 0.2126], np.float32))
 
 
-def _check_intensity(image: npt.NDArray[np.float32], name: str) -> None:
+def _check_intensity(image: SingleArray, name: str) -> None:
     """Refuse an image that holds anything but light."""
     if not np.isfinite(image).all() or image.min() < 0 or image.max() <= 0:
         raise SimulationError(f"{name} must hold finite intensities of 0 or more, and not only zeros")

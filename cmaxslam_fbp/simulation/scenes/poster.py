@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cmaxslam_fbp.arrays import SingleArray
 
-def draw_poster(width: int, seed: int) -> npt.NDArray[np.float32]:
+
+def draw_poster(width: int, seed: int) -> SingleArray:
     """Return the panorama (width / 2, width): cells and fractal noise of the direction in three dimensions.
 
     Functions of the direction have neither a seam nor poles.
@@ -18,7 +20,7 @@ def draw_poster(width: int, seed: int) -> npt.NDArray[np.float32]:
     return np.exp(levels)
 
 
-def draw_flat_poster(size: int, focal: float, seed: int) -> npt.NDArray[np.float32]:
+def draw_flat_poster(size: int, focal: float, seed: int) -> SingleArray:
     """Return a poster (size, size) of `focal` pixels per unit: a plane cut through the same cells and noise."""
     from cmaxslam_fbp.simulation.scenes.rock_kernels import flat_rock_levels
 

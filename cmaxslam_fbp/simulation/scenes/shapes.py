@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.simulation.scenes.patches import Patch, flat_patch, random_direction, tangent_axes, tangent_patch
 
 _WALL = 0.85
@@ -60,7 +59,7 @@ def _paint_figure(
     image[patch.rows, patch.columns] += cover * (shade - image[patch.rows, patch.columns])
 
 
-def draw_shapes(width: int, seed: int) -> npt.NDArray[np.float32]:
+def draw_shapes(width: int, seed: int) -> SingleArray:
     """Return the panorama (width / 2, width): figures of 8 to 15 degrees that do not touch, all around."""
     rng = np.random.default_rng([seed, 0x53686170])
     panorama = np.full((width // 2, width), _WALL)
@@ -83,7 +82,7 @@ def draw_shapes(width: int, seed: int) -> npt.NDArray[np.float32]:
     return panorama.astype(np.float32)
 
 
-def draw_flat_shapes(size: int, focal: float, seed: int) -> npt.NDArray[np.float32]:
+def draw_flat_shapes(size: int, focal: float, seed: int) -> SingleArray:
     """Return a wall (size, size) of `focal` pixels per unit: the same figures, as dense and as large."""
     rng = np.random.default_rng([seed, 0x53686170, 1])
     wall = np.full((size, size), _WALL)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from cmaxslam_fbp.arrays import FloatArray
+from cmaxslam_fbp.arrays import FloatArray, SingleArray
 from cmaxslam_fbp.simulation.scenes.patches import Patch, flat_patch, random_direction, tangent_axes, tangent_patch
 
 _SKY = 0.02
@@ -24,7 +23,7 @@ def _add_star(image: FloatArray, patch: Patch, peak: float, sigma: float) -> Non
     image[patch.rows, patch.columns] += flux * np.exp(-(patch.u**2 + patch.v**2) / (2 * sigma**2))
 
 
-def draw_stars(width: int, seed: int) -> npt.NDArray[np.float32]:
+def draw_stars(width: int, seed: int) -> SingleArray:
     """Return the panorama (width / 2, width): stars all around."""
     rng = np.random.default_rng([seed, 0x53746172])
     panorama = np.full((width // 2, width), _SKY)
@@ -35,7 +34,7 @@ def draw_stars(width: int, seed: int) -> npt.NDArray[np.float32]:
     return panorama.astype(np.float32)
 
 
-def draw_flat_stars(size: int, focal: float, seed: int) -> npt.NDArray[np.float32]:
+def draw_flat_stars(size: int, focal: float, seed: int) -> SingleArray:
     """Return a sky (size, size) of `focal` pixels per unit, as dense as the panorama's."""
     rng = np.random.default_rng([seed, 0x53746172, 1])
     sky = np.full((size, size), _SKY)

@@ -3,8 +3,8 @@ import pytest
 from moving_dots import moving_dots
 
 from cmaxslam_fbp.events import Events
+from cmaxslam_fbp.experiments.flow.batches import voxel_grid
 from cmaxslam_fbp.experiments.flow.samples import make_sample, pack_samples, unpack_samples
-from cmaxslam_fbp.experiments.flow.voxels import voxel_grid
 
 COLUMNS = ("t", "x", "y", "p", "flow_px", "is_valid")
 
