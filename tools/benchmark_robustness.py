@@ -7,6 +7,7 @@ its target. Recordings are kept and used again. No setting was chosen on the def
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import time
@@ -22,7 +23,9 @@ from cmaxslam_fbp.backend.tracking import Tracking
 from cmaxslam_fbp.config import load_config
 from cmaxslam_fbp.errors import CmaxSlamError
 from cmaxslam_fbp.evaluation.alignment import align_best_fit
+from cmaxslam_fbp.evaluation.normalised_errors import normalised_errors_squared
 from cmaxslam_fbp.evaluation.rotation_errors import absolute_errors_deg, rms
+from cmaxslam_fbp.geometry.rotation import Rotation
 from cmaxslam_fbp.io import open_recording
 from cmaxslam_fbp.io.recording import Recording
 from cmaxslam_fbp.io.trajectory_files import read_trajectory
@@ -185,6 +188,33 @@ def slow(bench: Bench) -> Iterator[TargetRow]:
             yield TargetRow("slow", f"{sensor}, {speed_deg_s:g} deg/s", f"{error:.3f} deg", "0.1 deg", error <= 0.1)
 
 
+def deviations(bench: Bench) -> Iterator[TargetRow]:
+    """Errors in units of their standard deviations, from fast to slow motion."""
+    for sensor in ("ideal", "davis"):
+        squares: dict[str, float] = {}
+        for scene, speed_deg_s in itertools.product(IDEAL_DEG, (350.0, 5.0)):
+            settings = SimulationSettings(
+                scene, duration_s=bench.seconds(8), sensor=SENSORS[sensor], peak_speed_deg_s=speed_deg_s
+            )
+            recording = bench.simulate(f"deviations_{sensor}_{scene}_{speed_deg_s:g}", settings)
+            squares[f"{scene} {speed_deg_s:g}"] = normalised_error_squared(recording, bench.run(recording))
+        mean = float(np.mean(list(squares.values())))
+        figure = f"{mean:.1f} ({', '.join(f'{case}: {square:.1f}' for case, square in squares.items())})"
+        yield TargetRow("deviations", sensor, figure, "near 3 (2 to 4)", 2 <= mean <= 4)
+
+
+def normalised_error_squared(recording: Recording, result: SlamResult) -> float:
+    """Return the mean of `e^T Sigma^-1 e` over the windows in the map, in the best fit."""
+    truth, stretch = recording.ground_truth, result.stretches[0]
+    assert truth is not None
+    known = [((w.start_ns + w.end_ns) // 2, w.covariance) for w in result.windows if w.covariance is not None]
+    t_ns = np.array([t for t, _ in known], np.int64)
+    both = stretch.covers(t_ns) & truth.covers(t_ns)
+    estimate = Rotation.from_quat(stretch.quaternions_at(t_ns[both]))
+    covariances = np.array([covariance for _, covariance in known])[both]
+    return float(normalised_errors_squared(truth.rotation_at(t_ns[both]), estimate, covariances).mean())
+
+
 def stars(bench: Bench) -> Iterator[TargetRow]:
     """Stars that drift by four pixels per second."""
     settings = SimulationSettings(
@@ -298,6 +328,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[TargetRow]]] = {
     "hot": hot,
     "slow": slow,
     "stars": stars,
+    "deviations": deviations,
     "disk": disk,
     "pan-tilt": pan_tilt,
     "adverse": adverse,
@@ -328,7 +359,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the rows here too")
     options = parser.parse_args()
     bench = Bench(options)
-    print(f"{'row':<9} {'case':<28} {'met':<4} {'target':<25} figure")
+    print(f"{'row':<10} {'case':<28} {'met':<4} {'target':<25} figure")
     rows: list[TargetRow] = []
     for name in options.only:
         began = time.process_time()
@@ -339,7 +370,7 @@ def main() -> None:
         except CmaxSlamError as error:
             rows.append(TargetRow(name, "", str(error), "", False))
             print(describe(rows[-1]), flush=True)
-        print(f"{name:<9} {time.process_time() - began:.0f} s of CPU time", flush=True)
+        print(f"{name:<10} {time.process_time() - began:.0f} s of CPU time", flush=True)
     print(f"calibration: one np.bincount pass takes {calibrate():.3f} ns per event")
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=2, default=bool) + "\n")
@@ -348,7 +379,7 @@ def main() -> None:
 def describe(row: TargetRow) -> str:
     """Return a row as a line."""
     met = {True: "yes", False: "NO", None: "-"}[row.met]
-    return f"{row.row:<9} {row.case:<28} {met:<4} {row.target:<25} {row.figure}"
+    return f"{row.row:<10} {row.case:<28} {met:<4} {row.target:<25} {row.figure}"
 
 
 if __name__ == "__main__":

@@ -125,15 +125,18 @@ class Adjuster:
         solution = self._solver.maximise(objective, start, unit=1 / self._projection.focal_px)
         return Adjusted(turns.spline_at(solution.parameters), solution, objective.window_image(solution.parameters))
 
-    def covariance(self, view: View, spline: RotationSpline, first_free: int, t_ns: int) -> FloatArray:
+    def covariance(
+        self, view: View, spline: RotationSpline, first_free: int, t_ns: int, panorama: PanoramaMap
+    ) -> FloatArray:
         """Return the covariance (3, 3) in rad^2 of an adjusted trajectory at a time, in the body frame.
 
-        See `orientation_covariance`.
+        The window's visits are counted in the map already. See `orientation_covariance`.
         """
         turns = ControlTurns(spline, first_free, self._prior)
         contrast = self._contrast(view.region, self._config.blur_sigma_px, "numba")
         objective = WindowObjective(turns, view, contrast)
-        return orientation_covariance(objective, spline, first_free, t_ns, self._projection.focal_px)
+        seen_s = panorama.seen_s(view.region, objective.window_image(np.zeros(turns.parameter_count)))
+        return orientation_covariance(objective, spline, first_free, t_ns, self._projection.focal_px, seen_s)
 
     def _contrast(self, region: Region, sigma_px: float, compute: str) -> RegionContrast:
         """Return binning, blur and score for regions of one shape; those of the last shapes are kept."""

@@ -139,7 +139,9 @@ class Backend:
         if len(window.leaving):
             warp = self._adjuster.warp(window, window.leaving)
             self.state.map.add(view.region, self._adjuster.image(warp, adjusted.spline, view.region))
-        covariance = self._adjuster.covariance(view, adjusted.spline, self.state.fixed, window.middle_ns)
+        covariance = self._adjuster.covariance(
+            view, adjusted.spline, self.state.fixed, window.middle_ns, self.state.map
+        )
         return replace(_report(window, tracking, trial, self._judge.monitor.least_match), covariance=covariance)
 
     def _adjust_beginning(self, window: Window) -> None:

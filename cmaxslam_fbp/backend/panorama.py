@@ -15,6 +15,7 @@ from cmaxslam_fbp.backend.tracking import correlation
 from cmaxslam_fbp.backend.window_objective import View
 from cmaxslam_fbp.config import BackendConfig
 from cmaxslam_fbp.geometry.camera import Camera
+from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 Span = tuple[int, int]  # the first and the end
 
@@ -69,6 +70,11 @@ class PanoramaMap:
         visits = np.minimum(view.region.cut_out(self.visits), self._config.max_visits)
         visits[visits < _FEWEST_VISITS] = 0
         return correlation(window_image, view.known, visits)
+
+    def seen_s(self, region: Region, image: SingleArray) -> float:
+        """Return for how long the camera has seen the places of an image of events, in the mean over the events."""
+        visits = float((image * region.cut_out(self.visits)).sum(dtype=np.float64))
+        return visits / max(float(image.sum(dtype=np.float64)), 1.0) * VISIT_NS / NS_PER_S
 
     def blocks(self, factor: int) -> SingleArray:
         """Return `sqrt(events per visit)` in blocks of `factor` x `factor` pixels; -1 where half is not well known."""

@@ -242,8 +242,16 @@ class SimulatedRecording:
 
 
 @pytest.fixture(scope="session")
-def recording():
-    simulation = Simulation(
-        SimulationSettings(scene="boxes", duration_s=1.66, peak_speed_deg_s=120.0, extent_deg=30.0, seed=1)
-    )
-    return SimulatedRecording(simulation, Events.concatenate(simulation.chunks()))
+def simulate():
+    """Make a simulated recording."""
+
+    def make(settings):
+        simulation = Simulation(settings)
+        return SimulatedRecording(simulation, Events.concatenate(simulation.chunks()))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def recording(simulate):
+    return simulate(SimulationSettings(scene="boxes", duration_s=1.66, peak_speed_deg_s=120.0, extent_deg=30.0, seed=1))

@@ -41,6 +41,14 @@ def test_visits_count_the_pixels_whose_direction_the_sensor_sees(name):
     assert world.visits.sum() > 400
 
 
+def test_a_place_was_seen_for_the_time_of_its_visits_in_the_mean_over_the_events():
+    world = PanoramaMap(BackendConfig(panorama_size=(256, 128)), PINHOLE)
+    world.visit(np.repeat(np.eye(3)[None], 4, axis=0))
+    image = np.zeros((64, 128), np.float32)
+    image[32, 64], image[0, 0] = 3, 1  # straight ahead, and where the camera has never looked
+    assert world.seen_s(Region(32, 64, (64, 128)), image) == pytest.approx(0.75 * 4 * 0.05)
+
+
 def test_a_map_stays_positive_where_more_is_taken_out_than_there_is():
     world = PanoramaMap(BackendConfig(panorama_size=(256, 128), max_visits=10), PINHOLE)
     region = Region(40, 250, (30, 60))
