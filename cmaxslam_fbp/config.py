@@ -80,7 +80,7 @@ class EventsConfig(Section):
     time_lapse: Annotated[float, Field(ge=1, le=1000)] = 64.0
     """Where the image moves slowly, time passes faster on the clock of the run, at most so many times; 1 for never."""
     least_neighbours: Annotated[int, Field(ge=0, le=18)] = 2
-    """Where time lapses at least fourfold, drop events near which fewer pixels fired with their polarity; 0 keeps all."""
+    """Where time lapses fourfold or more, drop events with fewer pixels about them that fired alike; 0 keeps all."""
     hot_pixel_factor: Annotated[float | None, Field(gt=1, le=1e6)] = 5.0
     """Drop pixels, alone or few together, that fire this many times as often as all around them; null keeps all."""
 
@@ -123,9 +123,9 @@ class FrontendConfig(Section):
     max_packet_s: Annotated[float | None, Field(ge=1e-4, le=600)] = 0.03
     """At a fixed rate, packets are cut to this time, in which the velocity hardly changes, or up to three times as long
     where the image moves slowly; null for no limit."""
-    min_packet_events: Annotated[int, Field(ge=1, le=10_000_000)] = 1000
+    min_packet_events: Annotated[int, Field(ge=1, le=10_000_000)] = 3000
     """At a fixed rate, packets are not cut to fewer events than these."""
-    still_rate_ev_s: Annotated[float, Field(ge=0, le=1e7)] = 1000.0
+    still_rate_ev_s: Annotated[float, Field(ge=0, le=1e7)] = 10_000.0
     """Below this rate of events the camera counts as still."""
     min_evidence: Annotated[float, Field(ge=0, le=1e6)] = 9.0
     """Standard deviations by which events must agree more than by chance; else the camera counts as still. 0: any."""
@@ -183,7 +183,7 @@ class BackendConfig(Section):
     """Where the densities of window and map are compared to weigh the map: on the window's region, or everywhere."""
     max_visits: Annotated[int, Field(ge=1, le=60_000)] = 200
     """Pixels that were in the field of view more often (looked up every 0.05 s) are not updated any more."""
-    still_rate_ev_s: Annotated[float, Field(ge=0, le=1e7)] = 1000.0
+    still_rate_ev_s: Annotated[float, Field(ge=0, le=1e7)] = 10_000.0
     """Below this rate of passages (of events, where all are taken) the camera counts as still: no optimisation."""
     bootstrap_s: Annotated[float, Field(ge=0, le=600)] = 1.0
     """After this time the beginning is adjusted once more, against the map that there is by then. 0 for never."""

@@ -59,14 +59,17 @@ class Backend:
         # At a place that is proposed all control rotations of the window are free.
         return next(reversed(self.state.reports)) - (3 if self._judge.has_proposal else 2) * spline.step_ns
 
-    def process(self, window: Window, velocities: AngularVelocities, *, is_still: bool = False) -> WindowReport:
+    def process(
+        self, window: Window, velocities: AngularVelocities, *, is_still: bool = False, enough: float = 1.0
+    ) -> WindowReport:
         """Follow the camera through a window, which comes after those before it.
 
-        One that `is_still` has no evidence of a motion: its velocities stand, and the map is left alone.
+        One that `is_still` has no evidence of a motion: its velocities stand, and the map is left alone. So it is
+        with fewer events than a moving camera causes; where noise has been left out, a part of them is `enough`.
         """
         began = time.perf_counter()
         self.state.spline = self._predict(window, velocities)
-        if window.is_still(self._config.still_rate_ev_s):
+        if window.is_still(enough * self._config.still_rate_ev_s):
             report = _still(window, TOO_FEW_EVENTS)
         elif is_still:
             report = _still(window, BY_CHANCE)

@@ -33,8 +33,8 @@ def inverse_block(product: Callable[[FloatArray], FloatArray], units: FloatArray
     """Return `E^T H^-1 E` (P, P) for orthonormal columns `E` (N, P), from some products with `H`.
 
     `H` is restricted to the space that `E`, `H E`, `H^2 E`, ... span, block by block: a few, where its eigenvalues lie
-    close together. It ends before a block in which `H` is not positive; with none, variances are of single
-    parameters, infinite where there is no curvature.
+    close together. It ends before a block in which `H` is not positive. In the first one, curvatures that are less than
+    the error of the products count as that error: by as much they fail to be symmetric.
     """
     basis, images = np.empty((len(units), 0)), np.empty((len(units), 0))
     new, found = units, None
@@ -42,15 +42,16 @@ def inverse_block(product: Callable[[FloatArray], FloatArray], units: FloatArray
         basis = np.hstack([basis, new])
         images = np.hstack([images, np.stack([product(column) for column in new.T], axis=1)])
         inner = basis.T @ images
-        inner = (inner + inner.T) / 2
-        if np.linalg.eigvalsh(inner)[0] <= 0:
+        error, inner = np.abs(inner - inner.T).max() / 2, (inner + inner.T) / 2
+        values, vectors = np.linalg.eigh(inner)
+        if found is not None and values[0] <= 0:
             break
+        if found is None:
+            inner = vectors * np.maximum(values, max(error, _TINY)) @ vectors.T
         solved = np.linalg.solve(inner, basis.T @ units)
         found = units.T @ basis @ solved
         new = units - images @ solved
         for _ in range(2):  # once more against rounding
             new = np.linalg.qr(new - basis @ (basis.T @ new))[0]
-    if found is None:
-        curvature = np.diag(inner)
-        found = np.diag(np.where(curvature > 0, 1 / np.maximum(curvature, _TINY), 1 / _TINY))
+    assert found is not None
     return (found + found.T) / 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -60,7 +61,7 @@ class LoneEvents:
                 break
             is_slow = self._is_slow(chunk.t_ns) if self._least and len(chunk) else np.zeros(len(chunk), bool)
             edges = [0, *(np.flatnonzero(np.diff(is_slow)) + 1).tolist(), len(chunk)]
-            for first, end in zip(edges[:-1], edges[1:], strict=True):
+            for first, end in itertools.pairwise(edges):
                 part = chunk[first:end]
                 if first < end and is_slow[first]:
                     yield from self._hold(part)

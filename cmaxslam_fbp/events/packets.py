@@ -56,7 +56,7 @@ def packets_at_rate(
     *,
     min_duration_ns: int = 0,
     max_duration_ns: Callable[[], int] | int | None = None,
-    min_count: int = 1,
+    min_count: Callable[[int], int] | int = 1,
 ) -> Iterator[Packet]:
     """Yield a packet every `interval_ns`, of the `count` events around that time: half before it, half after it.
 
@@ -67,7 +67,7 @@ def packets_at_rate(
     Where events are many, `count` of them last so short that hardly anything moves: then the packet covers
     `min_duration_ns`, of whose events every n-th is taken so that there are at most `count`. Where they are few, a
     packet would last so long that the velocity changes: with `max_duration_ns` it is cut to the events of that time
-    about its own, but not below `min_count` events.
+    about its own, but not below `min_count` events. That may depend on the time.
     """
     buffer = _Buffer(chunks)
     if not buffer.reach(1):
@@ -90,11 +90,12 @@ def packets_at_rate(
             continue
         first = max(0, middle - before)
         longest_ns = max_duration_ns() if callable(max_duration_ns) else max_duration_ns
+        fewest = min_count(t_ns) if callable(min_count) else min_count
         end = first + count
         if longest_ns is not None:  # no more is read than is needed
             after = buffer.index_at(t_ns + longest_ns // 2, end)
             if after is not None:
-                end = min(end, max(after, max(middle - min_count // 2, 0) + min_count))
+                end = min(end, max(after, max(middle - fewest // 2, 0) + fewest))
         if not buffer.reach(end):
             first = max(buffer.first, buffer.end - count)
         last = min(end, buffer.end)
@@ -106,7 +107,7 @@ def packets_at_rate(
         events = buffer.slice(first, last)
         if len(events) > count:
             events = events[np.arange(0, len(events), -(-len(events) // count))]
-        yield Packet(events if longest_ns is None else _about(events, t_ns, longest_ns, min_count), t_ns)
+        yield Packet(events if longest_ns is None else _about(events, t_ns, longest_ns, fewest), t_ns)
 
 
 def _about(events: Events, t_ns: int, duration_ns: int, min_count: int) -> Events:

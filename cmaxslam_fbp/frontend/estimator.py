@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -45,6 +45,8 @@ class VelocityEstimator:
         With its calibration.
     config : FrontendConfig, optional
         All settings; the defaults are the paper's, with our optimiser.
+    enough_at : callable
+        Part of the configured numbers of events that is enough at a time in nanoseconds: noise may have been left out.
 
     Attributes
     ----------
@@ -58,8 +60,10 @@ class VelocityEstimator:
     ...     print(estimate.t_ns, estimate.velocity, estimate.status.value)
     """
 
-    def __init__(self, camera: Camera, config: FrontendConfig | None = None) -> None:
-        self.camera, self.config = camera, config or FrontendConfig()
+    def __init__(
+        self, camera: Camera, config: FrontendConfig | None = None, enough_at: Callable[[int], float] = lambda _: 1.0
+    ) -> None:
+        self.camera, self.config, self._enough_at = camera, config or FrontendConfig(), enough_at
         if self.config.polarity == "signed" and self.config.score == "negative_binomial":
             raise ConfigError(
                 "the score negative_binomial is for counts: use frontend.polarity=ignored, or frontend.score=variance"
@@ -93,9 +97,14 @@ class VelocityEstimator:
                 interval_ns,
                 min_duration_ns=round(self.config.min_packet_s * NS_PER_S),
                 max_duration_ns=None if self.config.max_packet_s is None else self._longest_packet_ns,
-                min_count=min(self.config.min_packet_events, self.config.events_per_packet),
+                min_count=self._fewest_events,
             )
         return packets_by_count(chunks, self.config.events_per_packet)
+
+    def _fewest_events(self, t_ns: int) -> int:
+        """Return how many events a packet is not cut below."""
+        fewest = min(self.config.min_packet_events, self.config.events_per_packet)
+        return max(round(fewest * self._enough_at(t_ns)), 1)
 
     def _longest_packet_ns(self) -> int:
         """Return how long the next packet may last: until something has moved by a few pixels at the last velocity."""
@@ -140,7 +149,7 @@ class VelocityEstimator:
         duration_s = packet.duration_s
         if duration_s == 0:
             return EstimateStatus.DEGENERATE
-        if count < self.config.still_rate_ev_s * duration_s:
+        if count < self._enough_at(packet.t_ns) * self.config.still_rate_ev_s * duration_s:
             return EstimateStatus.STILL
         if self.config.packets == "rate" and duration_s > _STILL_INTERVALS * self.config.interval_s:
             return EstimateStatus.STILL

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from cmaxslam_fbp.backend.window import Window, cut_into_windows
 from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.events import Events
@@ -22,6 +24,7 @@ from cmaxslam_fbp.pipeline.time_lapse import LapseControl
 
 _CROSSING_PX = 7.0  # of motion, by when a blurred edge has passed a pixel, also one near the centre of a roll
 _SLOWEST = 4.0  # times `passage_s` that a passage lasts at most
+_CLEAN = 0.3  # of the usual numbers of events are enough where lone ones are left out
 # The brightness is made of at most so many events, for each pixel per pixel of the map; of a sensor with more pixels
 # than these of fewer, since its tables need the memory.
 _PAINTED_EVENTS, _PAINTED_PIXELS = 8_000_000, 640 * 480
@@ -80,6 +83,11 @@ class RunEvents:
         if self._config.events.time_lapse > 1 and self._recording.live is None:
             return self._new_lone_events().run(self._control.run(events)), self._control.see
         return events, None
+
+    def enough_at(self, t_ns: int) -> float:
+        """Return the part of the usual numbers of events that is enough at a time of the run."""
+        is_clean = self._config.events.least_neighbours > 0 and bool(self.lapse.is_slow(np.array([t_ns]))[0])
+        return _CLEAN if is_clean else 1.0
 
     def windows(self, feed: Feed) -> Iterator[Window]:
         """Yield the windows of the first pass."""

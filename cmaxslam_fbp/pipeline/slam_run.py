@@ -55,7 +55,7 @@ class SlamRun:
         self._reference_faults = recording.check_reference()  # now, so that nothing is lost by it at the end
         give_back_memory()  # what reading it took
         self._events = RunEvents(config, recording, start_s, duration_s, keep_events_s)
-        self._estimator = VelocityEstimator(camera, config.frontend)
+        self._estimator = VelocityEstimator(camera, config.frontend, self._events.enough_at)
         self._backend = Backend(config.backend, camera)
         self.translation = RunTranslation(config.backend, camera, self._backend.state)
         self._feed: Feed | None = None
@@ -79,7 +79,8 @@ class SlamRun:
                         f"{self._events.count:,} events are too few, or they do not move"
                     )
                 is_still = feed.lacks_evidence(window.start_ns, window.end_ns)
-                report = self._backend.process(window, velocities, is_still=is_still)
+                enough = self._events.enough_at(window.middle_ns)
+                report = self._backend.process(window, velocities, is_still=is_still, enough=enough)
                 self.translation.look(window, report)
                 lapse = self._events.lapse.lapse_at(window.end_ns)
                 speed_deg_s = float(np.degrees(np.linalg.norm(velocities.omega_rad_s[-1]))) / lapse

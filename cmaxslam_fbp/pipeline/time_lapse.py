@@ -24,7 +24,8 @@ _SLOW = 4.0  # a lapse at which most events may be noise: it comes so many times
 _SILENCE_NS = 100_000_000  # without events passes as it is
 _PARTS, _WHILE_S = 3, 0.15  # the largest speed of the parts of the last while counts, on the clock of the run
 _PAUSE_S = 1.0  # of the recording, if longer, once something has moved: a hand pauses
-_SLOWER_S, _FASTER_S = 0.02, 0.02  # of the run, in which a lapse may halve, and double
+_SLOWER_S, _FASTER_S = 0.02, 0.05  # of the run, in which a lapse may halve, and double
+_LONG, _LONG_FASTER_S = 8.0, 0.02  # from this lapse on it doubles sooner: nothing has moved for long
 
 _ZERO = {EstimateStatus.STILL, EstimateStatus.NO_EVIDENCE, EstimateStatus.TOO_FEW_EVENTS}
 
@@ -174,7 +175,8 @@ class LapseControl:
     def _set_lapse(self, parts: list[Events], start_ns: int) -> None:
         """Set the lapse of a slice by its events."""
         passed_s = _SLICE_NS / NS_PER_S / self._now
-        least, most = self._now * 2 ** (-passed_s / _SLOWER_S), self._now * 2 ** (passed_s / _FASTER_S)
+        doubling_s = _FASTER_S if self._now < _LONG else _LONG_FASTER_S
+        least, most = self._now * 2 ** (-passed_s / _SLOWER_S), self._now * 2 ** (passed_s / doubling_s)
         self._now = max(min(max(self._wanted, least), most, self._largest_lapse(parts)), 1.0)
         self.lapse.add(start_ns, self._now)
 
