@@ -55,7 +55,7 @@ def packets_at_rate(
     interval_ns: int,
     *,
     min_duration_ns: int = 0,
-    max_duration_ns: Callable[[], int] | int | None = None,
+    max_duration_ns: Callable[[int], int] | int | None = None,
     min_count: Callable[[int], int] | int = 1,
 ) -> Iterator[Packet]:
     """Yield a packet every `interval_ns`, of the `count` events around that time: half before it, half after it.
@@ -67,7 +67,7 @@ def packets_at_rate(
     Where events are many, `count` of them last so short that hardly anything moves: then the packet covers
     `min_duration_ns`, of whose events every n-th is taken so that there are at most `count`. Where they are few, a
     packet would last so long that the velocity changes: with `max_duration_ns` it is cut to the events of that time
-    about its own, but not below `min_count` events. That may depend on the time.
+    about its own, but not below `min_count` events. Both may depend on the time.
     """
     buffer = _Buffer(chunks)
     if not buffer.reach(1):
@@ -89,7 +89,7 @@ def packets_at_rate(
             t_ns += (next_ns - t_ns - 1) // interval_ns * interval_ns  # the last time before the events go on
             continue
         first = max(0, middle - before)
-        longest_ns = max_duration_ns() if callable(max_duration_ns) else max_duration_ns
+        longest_ns = max_duration_ns(t_ns) if callable(max_duration_ns) else max_duration_ns
         fewest = min_count(t_ns) if callable(min_count) else min_count
         end = first + count
         if longest_ns is not None:  # no more is read than is needed

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from cmaxslam_fbp.arrays import FloatArray
 from cmaxslam_fbp.choices import MODELS
 from cmaxslam_fbp.config import FrontendConfig
 from cmaxslam_fbp.contrast.solvers.solver import Status
@@ -25,6 +26,8 @@ from cmaxslam_fbp.frontend.warps import CAMERA_SIGN, Grid
 from cmaxslam_fbp.geometry.camera import Camera
 from cmaxslam_fbp.nanoseconds import NS_PER_S
 
+ENOUGH_OF_THINNED = 0.3  # of the usual numbers of events, where lone ones have been left out
+_EVIDENCE_OF_THINNED = 2.5  # times the usual evidence is asked there: pure noise reached 21 deviations
 _MIN_EVENTS = 100  # fewer say nothing
 _STILL_INTERVALS = 10  # CMax-SLAM: a packet at a fixed rate that lasts longer than this has zero velocity
 _PACKET_PX, _SLOWEST = 2.5, 3.0  # a packet lasts until the image has moved by this, or so many times its usual limit
@@ -45,8 +48,9 @@ class VelocityEstimator:
         With its calibration.
     config : FrontendConfig, optional
         All settings; the defaults are the paper's, with our optimiser.
-    enough_at : callable
-        Part of the configured numbers of events that is enough at a time in nanoseconds: noise may have been left out.
+    is_thinned : callable
+        Tells whether lone events have been left out at a time in nanoseconds. Fewer are enough then, but must agree
+        more: the noise that is left comes in clusters, which agree at any small velocity.
 
     Attributes
     ----------
@@ -61,9 +65,9 @@ class VelocityEstimator:
     """
 
     def __init__(
-        self, camera: Camera, config: FrontendConfig | None = None, enough_at: Callable[[int], float] = lambda _: 1.0
+        self, camera: Camera, config: FrontendConfig | None = None, is_thinned: Callable[[int], bool] = lambda _: False
     ) -> None:
-        self.camera, self.config, self._enough_at = camera, config or FrontendConfig(), enough_at
+        self.camera, self.config, self._is_thinned = camera, config or FrontendConfig(), is_thinned
         if self.config.polarity == "signed" and self.config.score == "negative_binomial":
             raise ConfigError(
                 "the score negative_binomial is for counts: use frontend.polarity=ignored, or frontend.score=variance"
@@ -75,7 +79,7 @@ class VelocityEstimator:
         ]  # of angles; about so much of other models
         self._look_up = PacketLookup(camera, self.config.polarity)
         self._maximiser = PacketMaximiser(self.config, self.model, self._grid)
-        self._evidence = Evidence(self._maximiser.pyramid, camera, self.config.min_evidence)
+        self._evidence = Evidence(self._maximiser.pyramid, camera)
         self.reset()
 
     def reset(self) -> None:
@@ -104,16 +108,20 @@ class VelocityEstimator:
     def _fewest_events(self, t_ns: int) -> int:
         """Return how many events a packet is not cut below."""
         fewest = min(self.config.min_packet_events, self.config.events_per_packet)
-        return max(round(fewest * self._enough_at(t_ns)), 1)
+        return max(round(ENOUGH_OF_THINNED * fewest), 1) if self._is_thinned(t_ns) else fewest
 
-    def _longest_packet_ns(self) -> int:
-        """Return how long the next packet may last: until something has moved by a few pixels at the last velocity."""
+    def _longest_packet_ns(self, t_ns: int) -> int:
+        """Return how long a packet may last: until something has moved by a few pixels at the last velocity.
+
+        Where little moves and no velocity is known, it is the longer ones that tell motion from noise.
+        """
         shortest_s = self.config.max_packet_s or 0.0
         velocity = self._prediction.last
         speed_px_s = 0.0 if velocity is None else float(np.linalg.norm(velocity * self._px_per_unit))
-        if not speed_px_s:
-            return round(shortest_s * NS_PER_S)
-        moved_s = _PACKET_PX / speed_px_s
+        if speed_px_s:
+            moved_s = _PACKET_PX / speed_px_s
+        else:
+            moved_s = np.inf if self._is_thinned(t_ns) else 0.0
         return round(min(max(moved_s, shortest_s), _SLOWEST * shortest_s) * NS_PER_S)
 
     def run(self, chunks: Iterable[Events]) -> Iterator[VelocityEstimate]:
@@ -130,8 +138,8 @@ class VelocityEstimator:
         if status is not None:
             estimate = self._without_motion(packet, status, began)
             # Events too few to measure a velocity must agree more than by chance where they are.
-            if status is EstimateStatus.STILL and not self._evidence.is_enough(
-                packet.events, self._look_up(packet), estimate.velocity
+            if status is EstimateStatus.STILL and not self._shows_motion(
+                packet, self._look_up(packet), estimate.velocity
             ):
                 estimate = replace(estimate, status=EstimateStatus.NO_EVIDENCE)
             return estimate
@@ -149,11 +157,17 @@ class VelocityEstimator:
         duration_s = packet.duration_s
         if duration_s == 0:
             return EstimateStatus.DEGENERATE
-        if count < self._enough_at(packet.t_ns) * self.config.still_rate_ev_s * duration_s:
+        enough = ENOUGH_OF_THINNED if self._is_thinned(packet.t_ns) else 1.0
+        if count < enough * self.config.still_rate_ev_s * duration_s:
             return EstimateStatus.STILL
         if self.config.packets == "rate" and duration_s > _STILL_INTERVALS * self.config.interval_s:
             return EstimateStatus.STILL
         return None
+
+    def _shows_motion(self, packet: Packet, points: PacketEvents, velocity: FloatArray, least: float = 0.0) -> bool:
+        """Tell whether events agree more than by chance at a velocity; of the deviations a lower bound may be known."""
+        wanted = self.config.min_evidence * (_EVIDENCE_OF_THINNED if self._is_thinned(packet.t_ns) else 1.0)
+        return self._evidence.is_enough(packet.events, points, velocity, wanted, least)
 
     def _conclude(self, packet: Packet, points: PacketEvents, maximum: Maximum, began: float) -> VelocityEstimate:
         """Judge a maximum, remember it for the next packet, and return it as an estimate."""
@@ -162,8 +176,8 @@ class VelocityEstimator:
         is_determined = float(np.trace(covariance)) < 0.9 * largest**2
         if not is_determined or not np.linalg.norm(solution.parameters) <= largest:
             return self._without_motion(packet, EstimateStatus.DEGENERATE, began, maximum)
-        if self._evidence.can_tell(points.reach_s, largest) and not self._evidence.is_enough(
-            packet.events, points, solution.evaluated, maximum.least_evidence
+        if self._evidence.can_tell(points.reach_s, largest) and not self._shows_motion(
+            packet, points, solution.evaluated, maximum.least_evidence
         ):
             self._rest.begin(packet)
             return self._without_motion(packet, EstimateStatus.NO_EVIDENCE, began, maximum)

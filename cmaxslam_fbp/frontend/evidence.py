@@ -62,12 +62,10 @@ class Evidence:
     ----------
     pyramid : the grid
     camera : with its calibration
-    wanted : deviations that are enough, 0 for any; where the first axis gives several times as many, the others are
-        not looked at
     """
 
-    def __init__(self, pyramid: Pyramid, camera: Camera, wanted: float) -> None:
-        self._pyramid, self._wanted = pyramid, wanted
+    def __init__(self, pyramid: Pyramid, camera: Camera) -> None:
+        self._pyramid = pyramid
         self._size = camera.width, camera.height
         uniform = np.random.default_rng(0).random((2, _MOST_EVENTS), np.float32)
         self._offsets: SingleArray = (uniform - np.float32(0.5)) / np.float32(max(camera.fx, camera.fy))
@@ -78,20 +76,23 @@ class Evidence:
         return _BESIDE_BINS * self._pyramid.grid.speed_of_one_bin(reach_s) <= max_speed
 
     def is_enough(
-        self, events: Events, points: PacketEvents, velocity: FloatArray, least_deviations: float = 0.0
+        self, events: Events, points: PacketEvents, velocity: FloatArray, wanted: float, least_deviations: float = 0.0
     ) -> bool:
-        """Tell whether events agree more than by chance at a velocity; of the deviations a lower bound may be known."""
-        if self._wanted == 0 or least_deviations > _PLAIN * self._wanted:
+        """Tell whether events agree by so many deviations at a velocity, 0 for any; a lower bound may be known."""
+        if wanted == 0 or least_deviations > _PLAIN * wanted:
             return True
-        return self(events, points, velocity) >= self._wanted
+        return self(events, points, velocity, wanted) >= wanted
 
-    def __call__(self, events: Events, points: PacketEvents, velocity: FloatArray) -> float:
-        """Return the deviations of a packet's events, whose points are looked up, at a velocity."""
+    def __call__(self, events: Events, points: PacketEvents, velocity: FloatArray, wanted: float) -> float:
+        """Return the deviations of a packet's events, whose points are looked up, at a velocity.
+
+        Where the first axis gives several times as many as are `wanted`, the others are not looked at.
+        """
         objective, unit = self._pyramid.level(1, self._spread(events, points))
         most = -np.inf
         for axis in np.eye(len(velocity)):
             most = max(most, deviations_along(objective, unit, velocity, axis))
-            if most > _ENOUGH * self._wanted:
+            if most > _ENOUGH * wanted:
                 break
         return most
 

@@ -235,6 +235,7 @@ def _run_figures(run: Run) -> str | None:
                 "events": result.hot_pixels.events,
                 "x_y_events": result.hot_pixels.pixels[:_HOT_PIXELS_LISTED],
             },
+            "lone_events": result.lone_events,
             "live": None if result.live is None else asdict(result.live),
             "peak_memory_mb": peak_memory_mb(),
             "warnings": result.warnings,

@@ -66,6 +66,8 @@ class SlamResult:
         What pairs of events differ by from the map, in thresholds, before and after the photometric refinement.
     hot_pixels : HotPixels
         Whose events were left out.
+    lone_events : int
+        How many of the events were left out where the image moves slowly, since no others were near.
     interrupted : bool
         Whether the run was ended early; the result is what there was by then.
     warnings : list of str
@@ -101,6 +103,7 @@ class SlamResult:
     refinements: list[float] = field(default_factory=list)
     photometric_errors: tuple[float, float] | None = None
     hot_pixels: HotPixels = field(default_factory=lambda: HotPixels([]))
+    lone_events: int = 0
     interrupted: bool = False
     warnings: list[str] = field(default_factory=list)
     unexplained_motion: float | None = None

@@ -24,7 +24,6 @@ from cmaxslam_fbp.pipeline.time_lapse import LapseControl
 
 _CROSSING_PX = 7.0  # of motion, by when a blurred edge has passed a pixel, also one near the centre of a roll
 _SLOWEST = 4.0  # times `passage_s` that a passage lasts at most
-_CLEAN = 0.3  # of the usual numbers of events are enough where lone ones are left out
 # The brightness is made of at most so many events, for each pixel per pixel of the map; of a sensor with more pixels
 # than these of fewer, since its tables need the memory.
 _PAINTED_EVENTS, _PAINTED_PIXELS = 8_000_000, 640 * 480
@@ -48,6 +47,8 @@ class RunEvents:
         Of the run: without gaps, and faster where the image is slow, by its `lapse`.
     filter : EventFilter
         That of the first pass.
+    lone : LoneEvents
+        Those that the first pass has left out where time lapses.
     sample : EventSample or None
         The events of which the brightness is made.
     count, start_ns, end_ns : int
@@ -63,7 +64,7 @@ class RunEvents:
         self._px_per_rad = recording.require_camera().px_per_rad()
         self._control = LapseControl(recording.require_camera(), config)
         self.lapse = self._control.lapse
-        self.clock, self.filter = self._new_clock(), self._new_filter()
+        self.clock, self.filter, self.lone = self._new_clock(), self._new_filter(), self._new_lone_events()
         self.stream: EventStream = recording.chunks(start_s, duration_s)
         self.sample: EventSample | None = None
         if config.intensity.enabled:
@@ -81,13 +82,12 @@ class RunEvents:
         events = self.clock.shorten(self.filter.run(self.stream, self.stream.defects, watch=watch))
         # Slow motion passes faster, but not while somebody waits for poses.
         if self._config.events.time_lapse > 1 and self._recording.live is None:
-            return self._new_lone_events().run(self._control.run(events)), self._control.see
+            return self.lone.run(self._control.run(events)), self._control.see
         return events, None
 
-    def enough_at(self, t_ns: int) -> float:
-        """Return the part of the usual numbers of events that is enough at a time of the run."""
-        is_clean = self._config.events.least_neighbours > 0 and bool(self.lapse.is_slow(np.array([t_ns]))[0])
-        return _CLEAN if is_clean else 1.0
+    def is_thinned(self, t_ns: int) -> bool:
+        """Tell whether lone events are left out at a time of the run."""
+        return self._config.events.least_neighbours > 0 and bool(self.lapse.is_slow(np.array([t_ns]))[0])
 
     def windows(self, feed: Feed) -> Iterator[Window]:
         """Yield the windows of the first pass."""

@@ -18,7 +18,7 @@ from cmaxslam_fbp.config import Config
 from cmaxslam_fbp.errors import RecordingError, TrajectoryError
 from cmaxslam_fbp.evaluation import Evaluation, evaluate, event_area
 from cmaxslam_fbp.events import Events
-from cmaxslam_fbp.frontend.estimator import VelocityEstimator
+from cmaxslam_fbp.frontend.estimator import ENOUGH_OF_THINNED, VelocityEstimator
 from cmaxslam_fbp.geometry.equirectangular import Equirectangular
 from cmaxslam_fbp.intensity.event_pairs import find_pairs
 from cmaxslam_fbp.intensity.event_sample import PixelChoice
@@ -55,7 +55,7 @@ class SlamRun:
         self._reference_faults = recording.check_reference()  # now, so that nothing is lost by it at the end
         give_back_memory()  # what reading it took
         self._events = RunEvents(config, recording, start_s, duration_s, keep_events_s)
-        self._estimator = VelocityEstimator(camera, config.frontend, self._events.enough_at)
+        self._estimator = VelocityEstimator(camera, config.frontend, self._events.is_thinned)
         self._backend = Backend(config.backend, camera)
         self.translation = RunTranslation(config.backend, camera, self._backend.state)
         self._feed: Feed | None = None
@@ -79,7 +79,7 @@ class SlamRun:
                         f"{self._events.count:,} events are too few, or they do not move"
                     )
                 is_still = feed.lacks_evidence(window.start_ns, window.end_ns)
-                enough = self._events.enough_at(window.middle_ns)
+                enough = ENOUGH_OF_THINNED if self._events.is_thinned(window.middle_ns) else 1.0
                 report = self._backend.process(window, velocities, is_still=is_still, enough=enough)
                 self.translation.look(window, report)
                 lapse = self._events.lapse.lapse_at(window.end_ns)
@@ -192,7 +192,7 @@ class SlamRun:
             event_area=event_area(state.map.image, state.map.looks),
             velocities=velocities,
             windows=windows,
-            events=events.count,
+            events=events.count + events.lone.dropped,
             timing=Timing(
                 now - self._began,
                 feed.busy_s,
@@ -206,6 +206,7 @@ class SlamRun:
             parallax_deg=translation.parallax_deg,
             scene_distance_m=self._config.backend.scene_distance_m,
             hot_pixels=events.filter.hot_pixels,
+            lone_events=events.lone.dropped,
             sample=events.sample,
             unexplained_motion=unexplained_motion(residuals),
             drowned=len(feed.drowned) / max(len(feed.drowned) + len(feed.residuals), _FEWEST_LOOKS),

@@ -51,6 +51,15 @@ def test_a_block_of_an_inverse_comes_from_products(random):
     np.testing.assert_allclose(found, np.linalg.inv(H)[-3:, -3:], rtol=0.01, atol=0.002)
 
 
+def test_curvatures_below_the_error_of_the_products_count_as_that_error():
+    """The error shows where `H` fails to be symmetric: 0.01 here, and a curvature that is zero but by chance."""
+    H = np.diag([1.0, 1.0, 1.0, 1e-9])
+    H[2, 3] += 0.02
+    variances = np.diag(inverse_block(lambda v: H @ v, np.eye(4)[:, -2:]))
+    assert variances[0] == pytest.approx(1, rel=0.02)
+    assert variances[1] == pytest.approx(100, rel=0.02)
+
+
 def test_without_curvature_nothing_is_known():
     H = np.diag([1.0, 2.0, 4.0, -0.5])
     variances = np.diag(inverse_block(lambda v: H @ v, np.eye(4)[:, -2:]))

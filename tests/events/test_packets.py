@@ -92,6 +92,13 @@ def test_long_packets_are_cut_to_the_time_about_their_own_but_not_below_the_leas
     assert (len(dense), dense.t_ns[0], dense.t_ns[-1]) == (60, 147_000, 152_900)  # shorter than the limit: untouched
 
 
+def test_the_least_count_may_depend_on_the_time():
+    t_ns = np.arange(0, 200_000, 1000)
+    options = {"max_duration_ns": 4000, "min_count": lambda t_ns: 30 if t_ns < 100_000 else 6}
+    packets = list(packets_at_rate([stream(t_ns)], 60, 50_000, **options))
+    assert [len(packet.events) for packet in packets] == [30, 6, 6]
+
+
 @given(st.integers(50, 300), st.integers(2, 40), st.integers(1, 50), sizes)
 def test_packets_up_to_the_last_have_all_events_of_their_time(total, count, half_us, sizes):
     """As many as they may have in twice the time: none needs to be left out."""

@@ -36,10 +36,10 @@ def noise_packet(count, seed):
 @pytest.mark.parametrize("count", [1000, 3000, 20_000])
 def test_scattered_events_have_the_deviations_of_chance_at_any_velocity(count):
     """Of about unit spread: that of the pairs, and half of it from the two images that they are compared with."""
-    evidence = Evidence(Pyramid(ExactRotation(), Grid.normalised(CAMERA)), CAMERA, np.inf)
+    evidence = Evidence(Pyramid(ExactRotation(), Grid.normalised(CAMERA)), CAMERA)
     look_up, random = PacketLookup(CAMERA), np.random.default_rng(count)
     packets = [noise_packet(count, seed) for seed in range(60)]
-    found = [evidence(packet.events, look_up(packet), random.normal(0, 2.0, 3)) for packet in packets]
+    found = [evidence(packet.events, look_up(packet), random.normal(0, 2.0, 3), np.inf) for packet in packets]
     assert 0 < np.mean(found) < (2.5 if count > 10_000 else 1.2)  # the largest of three axes; and the sensor's border
     assert 0.7 < np.std(found) < 2
 
@@ -48,8 +48,8 @@ def test_scattered_events_have_the_deviations_of_chance_at_any_velocity(count):
 def test_scattered_events_do_not_reach_the_threshold_where_they_agree_most(count, monkeypatch):
     estimator, found, bounds = VelocityEstimator(CAMERA, FrontendConfig(packets="count")), [], []
 
-    def look(events, points, velocity, least_deviations):
-        found.append(estimator._evidence(events, points, velocity))
+    def look(events, points, velocity, wanted, least_deviations):
+        found.append(estimator._evidence(events, points, velocity, wanted))
         bounds.append(least_deviations)
         return False
 
