@@ -80,7 +80,7 @@ class EventsConfig(Section):
     time_lapse: Annotated[float, Field(ge=1, le=1000)] = 64.0
     """Where the image moves slowly, time passes faster on the clock of the run, at most so many times; 1 for never."""
     least_neighbours: Annotated[int, Field(ge=0, le=18)] = 2
-    """Where time lapses fourfold or more, drop events with fewer pixels about them that fired alike; 0 keeps all."""
+    """Where time lapses eightfold or more, drop events with fewer pixels about them that fired alike; 0 keeps all."""
     hot_pixel_factor: Annotated[float | None, Field(gt=1, le=1e6)] = 5.0
     """Drop pixels, alone or few together, that fire this many times as often as all around them; null keeps all."""
 

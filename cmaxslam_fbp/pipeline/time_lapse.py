@@ -20,7 +20,7 @@ from cmaxslam_fbp.nanoseconds import NS_PER_S
 
 _SPEED_PX_S, _POWER = 40.0, 1.5  # of the image, below which time lapses: `(speed / measured)^power`
 _SLICE_NS = 20_000_000  # of the recording: a lapse holds for it
-_SLOW = 4.0  # a lapse at which most events may be noise: it comes so many times as fast
+_SLOW = 8.0  # a lapse from which on most events may be noise: it comes so many times as fast
 _SILENCE_NS = 100_000_000  # without events passes as it is
 _PARTS, _WHILE_S = 3, 0.15  # the largest speed of the parts of the last while counts, on the clock of the run
 _PAUSE_S = 1.0  # of the recording, if longer, once something has moved: a hand pauses

@@ -15,6 +15,7 @@ from cmaxslam_fbp.events import Events
 from cmaxslam_fbp.frontend.estimate import EstimateStatus, VelocityEstimate
 from cmaxslam_fbp.geometry.camera import davis240c
 from cmaxslam_fbp.geometry.rotation import Rotation
+from cmaxslam_fbp.io import Recording
 from cmaxslam_fbp.io.writing import write_recording
 from cmaxslam_fbp.pipeline.gaps import RunClock, Stretch
 from cmaxslam_fbp.pipeline.time_lapse import LapseControl, TimeLapse
@@ -196,7 +197,7 @@ def test_a_slow_camera_is_followed(slow):
     assert later.absolute_best_fit_rms_deg < 0.1
     windows = [window for window in result.windows if window.start_ns > result.start_ns + 3 * 10**9]
     assert all(window.tracking is Tracking.TRACKED for window in windows)
-    assert 1e-9 * (result.windows[-1].end_ns - result.start_ns) == pytest.approx(8, abs=2.5)
+    assert 8 <= 1e-9 * (result.windows[-1].end_ns - result.start_ns) < 8 + 64 * 0.2  # a window more at the most
     t_ns = np.arange(result.start_ns + 3 * 10**9, result.end_ns - 10**9, 10**8)
     omega = np.degrees(result.angular_velocities_at(t_ns))
     truth = recording.ground_truth
@@ -224,3 +225,24 @@ def test_refinement_works_on_the_same_clock(slow):
     refined = Slam().run(open_recording(slow), refine=True)
     assert refined.evaluation.absolute_best_fit_rms_deg < first.evaluation.absolute_best_fit_rms_deg + 0.03
     assert [w.start_ns for w in refined.windows] == [w.start_ns for w in first.windows]
+
+
+def test_slow_is_where_the_lapse_is_long():
+    lapse = lapse_of(
+        (EPOCH_NS, 2.0), (EPOCH_NS + 10**9, 8.0), (EPOCH_NS + 2 * 10**9, 30.0), (EPOCH_NS + 3 * 10**9, 7.9)
+    )
+    tau_ns = lapse.to_run(EPOCH_NS + np.arange(-5, 40) * 10**8)
+    np.testing.assert_array_equal(lapse.is_slow(tau_ns), lapse.lapses_at(tau_ns) >= 8)
+    np.testing.assert_array_equal(lapse.is_slow(tau_ns[:7]), False)
+    assert not TimeLapse().is_slow(tau_ns).any()
+
+
+def test_a_slow_camera_is_followed_though_most_events_are_noise():
+    settings = SimulationSettings("poster", duration_s=8.0, sensor=SENSORS["davis"], peak_speed_deg_s=1.0, seed=84)
+    simulation = Simulation(settings)
+    events = Events.concatenate(list(simulation.chunks()))
+    recording = Recording.from_events(events, camera=simulation.camera, ground_truth=simulation.ground_truth)
+    result = Slam().run(recording)
+    assert result.evaluation.absolute_best_fit_rms_deg < 0.1
+    assert 0.2 * len(events) < result.lone_events < 0.9 * len(events)
+    assert result.events + result.hot_pixels.events == len(events)
