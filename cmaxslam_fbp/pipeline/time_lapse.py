@@ -25,7 +25,7 @@ _SILENCE_NS = 100_000_000  # without events passes as it is
 _PARTS, _WHILE_S = 3, 0.15  # the largest speed of the parts of the last while counts, on the clock of the run
 _PAUSE_S = 1.0  # of the recording, if longer, once something has moved: a hand pauses
 _SLOWER_S, _FASTER_S = 0.02, 0.05  # of the run, in which a lapse may halve, and double
-_LONG, _LONG_FASTER_S = 8.0, 0.02  # from this lapse on it doubles sooner: nothing has moved for long
+_LONG, _LONG_FASTER_S = 16.0, 0.02  # from this lapse on it doubles sooner: nothing has moved for long
 
 _ZERO = {EstimateStatus.STILL, EstimateStatus.NO_EVIDENCE, EstimateStatus.TOO_FEW_EVENTS}
 
